@@ -9,8 +9,8 @@ from quire.domain.models import Params
 from quire.domain.policy import Policy
 from quire.domain.requests import CONTINUE
 from quire.plan.continuation import LEAST_PROGRESS, ChainStep, after_piece, instruction
-from quire.plan.job_forecasts import StageForecast, StageWork, forecast_stage
 from quire.plan.sizing import limit_alone, limit_to_stage, max_tokens
+from quire.plan.stage_forecasts import StageForecast, StageWork, forecast_stage
 from tests.pipeline.recipe_stages import text_stage
 from tests.plan.examples import make_facts
 

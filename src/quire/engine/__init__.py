@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from quire.pipeline.commands.regate import RegateReport
     from quire.pipeline.commands.start import Order
     from quire.plan.batch_caching import BatchCaching, CachingOption
-    from quire.plan.job_forecasts import EARLY_TASKS, StageForecast, describe_forecast_error
+    from quire.plan.job_forecasts import EARLY_TASKS, describe_forecast_error
     from quire.plan.pack_probe import Excess, ProbeSpend, ShareEstimate
     from quire.plan.spend_views import SpendSums
+    from quire.plan.stage_forecasts import StageForecast
     from quire.plan.variants import Forecast, Variant
     from quire.providers.key_check import KeyCheck
     from quire.recipes.recipe_files import RecipeFile
@@ -93,9 +94,10 @@ _NAMES = {
     "quire.pipeline.commands.regate": ("RegateReport",),
     "quire.pipeline.commands.start": ("Order",),
     "quire.plan.batch_caching": ("BatchCaching", "CachingOption"),
-    "quire.plan.job_forecasts": ("EARLY_TASKS", "StageForecast", "describe_forecast_error"),
+    "quire.plan.job_forecasts": ("EARLY_TASKS", "describe_forecast_error"),
     "quire.plan.pack_probe": ("Excess", "ProbeSpend", "ShareEstimate"),
     "quire.plan.spend_views": ("SpendSums",),
+    "quire.plan.stage_forecasts": ("StageForecast",),
     "quire.plan.variants": ("Forecast", "Variant"),
     "quire.providers.key_check": ("KeyCheck",),
     "quire.recipes.recipe_files": ("RecipeFile",),

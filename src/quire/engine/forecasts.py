@@ -1,45 +1,32 @@
 """Forecasts: what a run would take, stage by stage, from documents, answers and batch prices."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import NamedTuple
 
 from quire.domain.batches import BatchRules
 from quire.domain.data import Json
 from quire.domain.documents import Document
 from quire.domain.errors import UsageError
-from quire.domain.groupings import Driver, GroupingContext
-from quire.domain.ids import DocumentId, RunId, StageId
+from quire.domain.ids import RunId
 from quire.domain.models import ModelFacts
 from quire.domain.pricing import dollars, to_usd
-from quire.domain.recipes import HistoryEntry, Recipe, Stage
+from quire.domain.recipes import Recipe
 from quire.domain.runs import DIRECT
 from quire.engine.context import EngineContext
 from quire.engine.orders import read_recipe, resolve_order
-from quire.engine.past_calls import past_calls
+from quire.engine.stage_sizes import DocumentSet, StageForecaster
 from quire.ledger.ledger import Transaction
-from quire.pipeline.calls.render import reads_many
 from quire.pipeline.commands.reuse import check_same_inputs, reusable_stages
 from quire.pipeline.commands.start import Order, Reuse
-from quire.pipeline.run_spec import RunSpec, possible_models
-from quire.plan.builtin_groupings import shows_documents
-from quire.plan.job_forecasts import StageForecast, StageWork, answer_bytes, forecast_stage
-from quire.plan.rendering import render_prefix
 from quire.plan.routing import AUTO, choose_route, with_usual_route
 from quire.plan.sizing import FORECAST_BYTES
-from quire.plan.stage_counts import InputCount, LineCount, count_things, inputs_per_task, line_count
-from quire.plan.templates import SUBJECT_NAMES, Template, compile_template
-from quire.plan.token_estimates import NO_PAST_CALLS
+from quire.plan.stage_forecasts import StageForecast
 from quire.plan.variants import Forecast
 from quire.providers.model_facts import token_counter
-from quire.recipes.plugin_registry import Registry
 
 DOCUMENTS, BLOCKS = 40, 25  # of each at most, read to count their tokens
 MANY = 1_000_000  # calls, where how many there will be depends on the answers
-WORDS = 60  # bytes of a title, a name, or what a grouping says
-
-Rules = Callable[[str], BatchRules | None]  # of a provider's batches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -149,7 +136,7 @@ class Forecasts:
         return vendor.rules if vendor else None
 
     def _forecast(self, tx: Transaction, order: Order, documents: Sequence[Document]) -> Plan:
-        forecaster = _Forecaster(tx, order, self._context.registry, documents)
+        forecaster = StageForecaster(tx, order, self._context.registry, documents)
         kept: tuple[str, ...] = ()
         if order.reuse is not None:
             if order.inputs:  # an experiment's evidence need not be in the ledger yet
@@ -163,7 +150,7 @@ class Forecasts:
         return Plan(
             order=order,
             documents=len(documents),
-            blocks=_DocumentSet(documents).blocks,
+            blocks=DocumentSet(documents).blocks,
             stages=tuple(stages),
             token_factor=order.facts.token_factor,
         )
@@ -194,244 +181,3 @@ def _sample_texts(tx: Transaction, documents: Sequence[Document]) -> Iterator[st
     for document in documents[:: max(1, len(documents) // DOCUMENTS)][:DOCUMENTS]:
         for block in islice(tx.documents.copy_document(document).blocks, BLOCKS):
             yield block.content
-
-
-class _Sizes(NamedTuple):
-    """How large one task of a stage is, in bytes."""
-
-    tasks: int
-    content: float
-    largest: float
-    answer: float
-
-
-class _DocumentSet(NamedTuple):
-    """Some documents, by what matters for sizes."""
-
-    documents: Sequence[Document]
-
-    @property
-    def blocks(self) -> int:
-        return sum(document.conv_total_blocks for document in self.documents)
-
-    @property
-    def input_count(self) -> InputCount:
-        return InputCount(len(self.documents), self.blocks)
-
-    @property
-    def text(self) -> int:
-        return sum(document.conv_total_characters for document in self.documents)
-
-    def document_size(self, largest: bool) -> float:
-        if largest:
-            return max((document.conv_total_characters for document in self.documents), default=0)
-        return _mean(self.text, len(self.documents))
-
-
-class _Forecaster:
-    """Goes through a recipe's stages in order, and remembers what each will give."""
-
-    def __init__(
-        self, tx: Transaction, order: Order, registry: Registry, documents: Sequence[Document]
-    ) -> None:
-        self._tx, self._order, self._documents = tx, order, documents
-        recipe = order.recipe
-        self._spec = RunSpec(
-            run_id=RunId(0),
-            recipe=recipe,
-            policy=order.policy,
-            models=(order.facts, *order.models),
-            stage_ids={stage.name: StageId(no) for no, stage in enumerate(recipe.stages)},
-            registry=registry,
-        )
-        self._sizes: dict[str, _Sizes] = {}
-        self._counts: dict[str, LineCount] = {}
-        self._past = past_calls(tx, recipe, order.facts)
-
-    def forecasts(self, stage: Stage, rules: Rules) -> list[StageForecast]:
-        """A stage with each of its models."""
-        spec, stage_prompt = self._spec, self._spec.stage_prompts[stage.name]
-        sizes = self._measure(stage)
-        names = possible_models(self._order.recipe, stage, self._order.facts.name)
-        found = [
-            forecast_stage(
-                StageWork(
-                    stage=stage_prompt.stage,
-                    facts=facts,
-                    policy=spec.policy_of(stage),
-                    rules=rules(facts.provider),
-                    tasks=tasks,
-                    content=sizes.content,
-                    largest=sizes.largest,
-                    rough=bool(stage.upstream) or stage.schema is None,
-                    sizes=self._tx.documents.block_sizes(self._document_ids(stage))
-                    if stage_prompt.by_block
-                    else None,
-                    contents=self._contents(stage, sizes.content),
-                    fixed=self._fixed_bytes(stage),
-                    past=self._past.get((stage.name, name), NO_PAST_CALLS),
-                )
-            )
-            for name, tasks in _share_tasks(names, sizes.tasks)
-            for facts in [spec.models[spec.model_numbers[name]]]
-        ]
-        answered = sum(item.tasks - item.oversized for item in found)
-        self._sizes[stage.name] = sizes._replace(tasks=answered)
-        self._counts[stage.name] = line_count(spec.lineage, stage, self._counts, answered)
-        return found
-
-    def _measure(self, stage: Stage) -> _Sizes:
-        document_set, grouping = self._document_set(stage), self._spec.grouping_of(stage)
-        grouping_context = GroupingContext(
-            parameters=self._order.recipe.parameters,
-            settings=stage.settings,
-            samples=stage.samples,
-            models=self._spec.models_of(stage),
-            documents=self._document_ids(stage)
-            if shows_documents(grouping, stage.settings)
-            else (),
-        )
-        driven = count_things(self._spec.lineage, stage, self._counts, document_set.input_count)
-        content = self._content_bytes(stage, document_set, largest=False)
-        largest = max(content, self._content_bytes(stage, document_set, largest=True))
-        samples = [
-            sample
-            for (name, _), past in self._past.items()
-            if name == stage.name
-            for sample in past.samples
-        ]
-        answer = answer_bytes(stage, content, samples)
-        return _Sizes(grouping.count(driven, grouping_context), content, largest, answer)
-
-    def _content_bytes(self, stage: Stage, document_set: _DocumentSet, *, largest: bool) -> float:
-        """Bytes that are said of one task, typically or at most."""
-        before = sum(self._turn_bytes(stage, entry, document_set) for entry in stage.history)
-        template = compile_template(stage.prompt) if stage.templated else None
-        if template is None or not template.names & SUBJECT_NAMES:
-            fixed = 0 if stage.schema else len(stage.prompt.encode())
-            return before + fixed + self._subject_bytes(stage, document_set, largest)
-        parts = [
-            float(len(stage.prompt.encode())),
-            self._document_bytes(template, document_set, largest),
-            self._result_bytes(stage, template),
-            self._judged_bytes(stage, template, largest),
-        ]
-        return before + sum(parts)
-
-    def _turn_bytes(self, stage: Stage, entry: HistoryEntry, document_set: _DocumentSet) -> float:
-        """Bytes of what was said before, by one entry of a stage's history."""
-        if entry.inputs:
-            return self._upstream_bytes(stage, entry.inputs)
-        template = compile_template(entry.content)
-        shown = self._document_bytes(template, document_set, largest=False)
-        return len(entry.content.encode()) + shown + self._result_bytes(stage, template)
-
-    def _contents(self, stage: Stage, typical: float) -> Iterable[float] | None:
-        """Bytes that are said of each thing a stage is about; None where answers are among them."""
-        document_set, driver = self._document_set(stage), self._spec.driver_of(stage)
-        if stage.upstream or self._spec.stage_prompts[stage.name].by_block:
-            return None
-        if driver is Driver.DOCUMENT:
-            singly = (_DocumentSet([document]) for document in document_set.documents)
-            return (self._content_bytes(stage, single, largest=True) for single in singly)
-        if driver is Driver.BLOCK:
-            rest = typical - _mean(document_set.text, document_set.blocks)
-            blocks = self._tx.documents.block_sizes(self._document_ids(stage))
-            return (rest + size for size in blocks)
-        return (typical,)
-
-    def _fixed_bytes(self, stage: Stage) -> float | None:
-        """Bytes said of a task that are never compressed; None where nothing in it can be."""
-        driver = self._spec.driver_of(stage)
-        template = compile_template(stage.prompt) if stage.templated else None
-        if template is None or not template.names & SUBJECT_NAMES:
-            about_block = driver is Driver.BLOCK and not stage.of
-            return None if about_block else float(len(stage.prompt.encode()))
-        if not template.names & {"document", "documents", "inputs"}:
-            return None
-        documents = self._document_set(stage)
-        block = _mean(documents.text, documents.blocks) if "block" in template.names else 0.0
-        judged = self._judged_bytes(stage, template, largest=False)
-        return len(stage.prompt.encode()) + block + judged
-
-    def _subject_bytes(self, stage: Stage, document_set: _DocumentSet, largest: bool) -> float:
-        """The text of what a task is about, where the prompt does not say where it goes."""
-        if stage.of:
-            return self._sizes[stage.of].answer
-        driver = self._spec.driver_of(stage)
-        if driver is Driver.BLOCK:
-            return _mean(document_set.text, document_set.blocks)
-        if driver is Driver.DOCUMENT:
-            return document_set.document_size(largest)
-        return sum(self._upstream_bytes(stage, name) for name in stage.upstream)
-
-    def _document_bytes(
-        self, template: Template, document_set: _DocumentSet, largest: bool
-    ) -> float:
-        parts = {part for name, part in template.attributes if name == "document"}
-        item = document_set.document_size(largest)
-        size = 0.0
-        if "block" in template.names:
-            size += _mean(document_set.text, document_set.blocks)
-        if "document" in template.names:
-            size += item if not parts or parts & {"text", "views"} else WORDS
-        if "documents" in template.names:
-            size += document_set.text
-        return size
-
-    def _result_bytes(self, stage: Stage, template: Template) -> float:
-        named = {part for name, part in template.attributes if name == "inputs"}
-        wanted = named & set(stage.upstream) if named else set(stage.upstream)
-        if "inputs" not in template.names:
-            return 0.0
-        return sum(self._upstream_bytes(stage, name) for name in wanted)
-
-    def _judged_bytes(self, stage: Stage, template: Template, largest: bool) -> float:
-        if "judged" not in template.names or not stage.of:
-            return 0.0
-        above = self._sizes[stage.of]
-        parts = {part for name, part in template.attributes if name == "judged"}
-        sizes = {
-            "asked": above.largest if largest else above.content,
-            "answer": above.answer,
-            "data": above.answer,
-            "system": len(render_prefix(self._spec.stage_prompts[stage.of].stage).system.encode()),
-        }
-        return sum(size for name, size in sizes.items() if name in parts or not parts)
-
-    def _upstream_bytes(self, stage: Stage, name: str) -> float:
-        """Bytes of the results of one stage that a task of another reads."""
-        above = self._sizes[name]
-        if not reads_many(self._spec, stage, name):
-            return above.answer
-        lineage, inputs = self._spec.lineage, self._document_set(stage).input_count
-        reads = inputs_per_task(lineage, stage, name, self._counts, inputs)
-        if name in lineage.own_stages(stage):
-            recipe, own = self._order.recipe, self._order.facts.name
-            reads /= len(possible_models(recipe, self._spec.stage_named(name), own))
-        return above.answer * max(1.0, reads)
-
-    def _document_set(self, stage: Stage) -> _DocumentSet:
-        names, over = self._order.input_names, self._input_name(stage)
-        return _DocumentSet(
-            [document for document in self._documents if not over or names.get(document.id) == over]
-        )
-
-    def _input_name(self, stage: Stage) -> str:
-        """The input of its documents: of results, that which they came from; empty means all."""
-        if stage.over or shows_documents(self._spec.grouping_of(stage), stage.settings):
-            return stage.over
-        return self._spec.lineage.origin(stage).over
-
-    def _document_ids(self, stage: Stage) -> list[DocumentId]:
-        return [document.id for document in self._document_set(stage).documents]
-
-
-def _share_tasks(names: Sequence[str], tasks: int) -> list[tuple[str, int]]:
-    """Tasks by model: as evenly as whole numbers allow."""
-    whole, rest = divmod(tasks, len(names))
-    return [(name, whole + (no < rest)) for no, name in enumerate(names)]
-
-
-def _mean(total: float, count: int) -> float:
-    return total / count if count else 0.0

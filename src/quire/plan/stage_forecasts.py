@@ -1,0 +1,167 @@
+"""Stage forecasts: what one stage of a recipe takes of one model, before anything is spent."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import repeat
+from typing import NamedTuple
+
+from quire.domain.batches import BatchRules
+from quire.domain.models import ModelFacts
+from quire.domain.policy import Policy
+from quire.domain.pricing import price_at, to_usd
+from quire.domain.recipes import Stage
+from quire.domain.requests import OutputSample
+from quire.plan.job_forecasts import forecast
+from quire.plan.prompt_fitting import fit_prompts, prompt_room_of
+from quire.plan.rendering import prefix_bytes, render_prefix
+from quire.plan.routing import BATCH
+from quire.plan.sizing import FORECAST_BYTES, bound_tokens, limit_to_stage, reserved_output
+from quire.plan.token_estimates import (
+    NO_PAST_CALLS,
+    PastCalls,
+    text_answer_bytes,
+    typical_record_size,
+)
+from quire.plan.variants import Forecast
+
+MOST_PLANNED = 2000  # tasks of one size that are planned one by one; the rest are like them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageForecast:
+    """What one stage takes of one model, before anything is spent."""
+
+    stage: str
+    about: str
+    model: str
+    tasks: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost: int  # picodollars
+    rough: bool  # the sizes depend on answers, or nothing limits them
+    largest: int  # tokens that the largest prompt may have
+    room: int  # tokens that a prompt may have there
+    oversized: int = 0  # of the tasks, whose prompts no call to this model can hold
+    compressed: int = 0  # of the tasks, whose prompts will have to be
+    compressible: bool = False  # what is too large is compressed, as far as it can be
+    forecast: Forecast | None = None  # every way its calls could go; texts have only one
+    reused: bool = False  # an earlier run has its answers: nothing is asked
+
+    @property
+    def cost_usd(self) -> float:
+        """Its cost in dollars."""
+        return to_usd(self.cost)
+
+    @property
+    def fits(self) -> bool:
+        """Whether every prompt fits the model's window, as far as that can be told."""
+        return not self.oversized and self.largest <= self.room
+
+    def as_reused(self) -> "StageForecast":
+        """The same where an earlier run has the answers."""
+        asked = replace(self, calls=0, input_tokens=0, output_tokens=0, cost=0, oversized=0)
+        return replace(asked, rough=False, largest=0, reused=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageWork:
+    """The tasks of one stage for one model, and how large they are."""
+
+    stage: Stage  # with its parameters filled in
+    facts: ModelFacts
+    policy: Policy
+    rules: BatchRules | None
+    tasks: int
+    content: float  # bytes that are said of a task, on average
+    largest: float  # and at most
+    rough: bool
+    sizes: Iterable[int] | None = None  # of every task, where they are known
+    contents: Iterable[float] | None = None  # bytes said of each, where a template says it
+    fixed: float | None = None  # bytes said of a task that cannot be compressed; None: nothing can
+    past: PastCalls = NO_PAST_CALLS  # calls that were answered before
+
+
+def answer_bytes(stage: Stage, content: float, samples: Iterable[OutputSample] = ()) -> float:
+    """Bytes of one typical answer; what was seen wins."""
+    seen = [sample for sample in samples if sample.tasks]
+    if seen:
+        tokens = sum(sample.output_tokens for sample in seen) / sum(sample.tasks for sample in seen)
+        return tokens * FORECAST_BYTES
+    if stage.schema is not None:
+        record = typical_record_size(stage.schema)
+        return record.fixed + record.restated * content
+    return text_answer_bytes(stage)
+
+
+def forecast_stage(work: StageWork) -> StageForecast:
+    """Forecast one stage with one model; what no call can hold is counted, and costs nothing."""
+    work = replace(work, facts=limit_to_stage(work.facts, work.stage))
+    facts, head = work.facts, prefix_bytes(render_prefix(work.stage))
+    fitted = fit_prompts(_contents(work), work.fixed, prompt_room_of(work.stage, facts, head))
+    fitting = replace(work, tasks=round(work.tasks * fitted.sent), content=fitted.content)
+    records = _forecast_records(fitting) if work.stage.schema is not None else None
+    calls, taken, written, cost = records.totals if records else _forecast_texts(fitting)
+    unpackable = records.oversized if records else 0
+    largest = bound_tokens(math.ceil(head + work.largest)) * facts.token_factor
+    room = facts.window - reserved_output(facts)
+    return StageForecast(
+        stage=work.stage.name,
+        about=work.stage.about,
+        model=facts.name,
+        tasks=work.tasks,
+        calls=calls,
+        input_tokens=taken,
+        output_tokens=written,
+        cost=cost,
+        rough=work.rough and not work.past.samples,
+        largest=math.ceil(largest),
+        room=room if facts.max_input is None else min(room, facts.max_input),
+        oversized=work.tasks - fitting.tasks + unpackable,
+        compressed=round(work.tasks * fitted.compressed),
+        compressible=work.fixed is not None,
+        forecast=records.forecast if records else None,
+    )
+
+
+def _contents(work: StageWork) -> list[float]:
+    """The sizes of prompts that all others are alike to."""
+    return [work.content] if work.contents is None else list(work.contents)
+
+
+_Totals = tuple[int, int, int, int]  # calls, tokens in and out, cost
+
+
+class _RecordForecast(NamedTuple):
+    totals: _Totals
+    oversized: int
+    forecast: Forecast
+
+
+def _forecast_records(work: StageWork) -> _RecordForecast:
+    """Records share calls; of many tasks of one size, some are planned and the rest are alike."""
+    planned = work.tasks if work.sizes is not None else min(work.tasks, MOST_PLANNED)
+    sizes = work.sizes or repeat(max(1, round(work.content)), planned)
+    found = forecast(sizes, work.stage, work.facts, work.policy, work.past, work.rules)
+    way, times = found.expected, work.tasks / planned if planned else 0.0
+    totals = (way.requests, way.input_tokens, way.output_tokens, way.cost)
+    calls, taken, written, cost = (math.ceil(number * times) for number in totals)
+    return _RecordForecast((calls, taken, written, cost), math.ceil(found.oversized * times), found)
+
+
+def _forecast_texts(work: StageWork) -> _Totals:
+    """Texts go one to a call, or to as many as it takes: each says again what came before."""
+    facts = work.facts
+    head = len(work.stage.instructions.encode())
+    taken = (head + work.content) / FORECAST_BYTES * facts.token_factor
+    written = answer_bytes(work.stage, work.content, work.past.samples) / FORECAST_BYTES
+    written *= max(1.0, facts.token_factor)
+    pieces = max(1, min(1 + work.policy.max_continuations, math.ceil(written / facts.max_output)))
+    written = min(written, pieces * facts.max_output)
+    taken = pieces * taken + facts.max_output * pieces * (pieces - 1) / 2
+    batched = work.policy.route == BATCH and work.tasks >= work.policy.min_batch_size
+    price = price_at(facts, round(taken / pieces), batched=batched)
+    cost = work.tasks * (taken * price.input + written * price.output)
+    tokens = math.ceil(work.tasks * taken), math.ceil(work.tasks * written)
+    return work.tasks * pieces, *tokens, math.ceil(cost)
