@@ -202,8 +202,9 @@ def _merge_segments(segments: Sequence[_Segment]) -> str:
     if len(segments) == 1:
         return segments[0].text
     read = [(parse_whole(segment.text), segment) for segment in segments]
-    (merged, _), *more = [(value, segment) for value, segment in read if value is not None]
-    for value, segment in more:
+    whole = [(value, segment) for value, segment in read if value is not None]
+    merged: Json = whole[0][0]
+    for value, segment in whole[1:]:
         join = fill if segment.fills else merge
         merged = join(merged, _in_form_of(merged, value))
     rest = [segment.text for value, segment in read if value is None]
