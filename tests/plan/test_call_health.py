@@ -199,6 +199,23 @@ def test_after_an_outage_a_poison_keeps_its_neighbours_waiting_no_longer(minutes
         assert run.failed == {55}
 
 
+def test_many_lone_tasks_outlive_an_outage_of_hours_after_a_server_that_came_and_went() -> None:
+    outages = [(0.0, 468.0), (478.0, 20_000.0)]
+
+    for seed in range(3):
+        run = Run(FailingServer(chance=0.1, outages=outages), 30, 1, 2, seed).go(40_000)
+        assert (run.failed, len(run.done)) == (set(), 30)
+
+
+@pytest.mark.parametrize("left", [1, 2, 3, 5])
+def test_a_few_culprits_that_are_left_end_though_nothing_was_answered_since(left: int) -> None:
+    poisons = frozenset(range(10 - left, 10))
+
+    for seed in range(4):
+        run = Run(FailingServer(poisons=poisons), 10, 1, 1, seed).go(8000)
+        assert (run.failed, len(run.done)) == (set(poisons), 10 - left)
+
+
 def test_a_server_that_fails_half_of_all_calls_by_chance_costs_no_task() -> None:
     chance, health = random.Random(1), CallHealth()
     waiting, new = {request: 1 for request in range(8)}, 8

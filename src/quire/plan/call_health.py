@@ -11,7 +11,8 @@ told by what answered calls took, without their failures in an outage, which nob
 A pack that is halved for nothing costs little, a lone task that fails for nothing is lost work. So
 less is asked before a pack is halved. What follows is stronger: where one of a halved pack is to
 blame and all others of it were answered, it is the one that is left. Else a lone task that nobody's
-answer speaks against any more, because there is nothing else to be asked, needs many failures.
+answer speaks against any more, because there is nothing else to be asked, needs many failures; and
+where more than a few such tasks fail at once it is an outage, unless much speaks against them.
 
 Where nothing is answered any more, it may be an outage, or nothing but culprits may be left. More
 is sent then (`stuck_tasks`), to see; and after many failures one pack is halved to find out.
@@ -238,15 +239,17 @@ class CallHealth:
     def _is_in_vain(self, call: SentCall, failing: _FailingRequest) -> bool:
         """Whether a lone task has failed so often that nobody waits for another's answer."""
         others = [item for item in self._failing.values() if item is not failing]
-        suspicious = failing.is_suspect or all(item.counted for item in others)
-        evidence = failing.witnessed + suspicious
+        lone = 1 + sum(len(item.members) == 1 for item in others)
+        few_are_left = len(others) < lone <= FEW_LONE_TASKS
+        alone = all(item.counted for item in others) or few_are_left
+        evidence = failing.witnessed + (failing.is_suspect or alone)
         if not self._has_answered or not evidence:
             return False
         by_chance = self._chance**evidence
-        if by_chance > UNUSUAL:
-            return call.no >= VERY_MANY_FAILURES
+        if by_chance > UNUSUAL:  # it has failed when others did not, but so does everything here
+            proven = failing.is_suspect or lone <= FEW_LONE_TASKS
+            return proven and call.no >= VERY_MANY_FAILURES
         enough = SEVERAL_FAILURES if by_chance <= UNLIKELY else MANY_FAILURES
-        lone = 1 + sum(len(item.members) == 1 for item in others)
         return call.no >= min(VERY_MANY_FAILURES, enough * max(1, 1 + lone - FEW_LONE_TASKS))
 
     def _are_others_answered(self, call: SentCall) -> bool:
