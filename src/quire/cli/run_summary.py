@@ -1,6 +1,6 @@
 """A run's status and its end: as JSON, in a few lines with what to do next, as an exit code."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from quire.cli.live_progress import ended_count, goal
@@ -135,10 +135,28 @@ def continue_after_stop(run: RunId) -> str:
     return f"quire resume {run}, then quire attach {run} or the same command without --stop-after"
 
 
+def incomplete_results(engine: "Engine", now: Progress) -> dict[str, int]:
+    """How many results of a recipe's stages are not whole, by stage."""
+    return engine.lineages.count_incomplete(now.run_id) if now.is_staged and now.done else {}
+
+
+def incomplete_words(now: Progress, incomplete: Mapping[str, int]) -> str:
+    """The same in words, with what helps; empty where all are whole."""
+    count = sum(incomplete.values())
+    if not count:
+        return ""
+    are = quantity(count, "result", "results") + (" is" if count == 1 else " are")
+    return (
+        f"{are} incomplete ({', '.join(incomplete)}): quire results {now.run_id} marks which; more"
+        " max_tokens or max_continuations help"
+    )
+
+
 def print_end_json(engine: "Engine", now: Progress, code: int) -> None:
     """Sum a run up for a program."""
     head, why = engine.queries.head(now.run_id), engine.stall_reasons(now.run_id)
-    print_json(progress_json(head, now, why, engine.workers(now.run_id)) | {"exit_code": code})
+    extra = {"incomplete": incomplete_results(engine, now), "exit_code": code}
+    print_json(progress_json(head, now, why, engine.workers(now.run_id)) | extra)
 
 
 def print_end(
@@ -171,6 +189,8 @@ def _sum_up(engine: "Engine", now: Progress, code: int, forecast: int | None) ->
     say(f"run {run} {status_words(now, code)}: {task_counts(now)}{' · simulated' * simulated}")
     if now.is_staged:
         say(f"  {stages_summary(now)}")
+        if incomplete := incomplete_words(now, incomplete_results(engine, now)):
+            say(f"  {incomplete}")
     say(f"  {_spending_words(now, forecast)}")
     for passed in _deadline_events(engine, run) if policy_value(head, "deadline") else ():
         say(f"  {passed}")

@@ -25,7 +25,12 @@ from quire.cli.printing import (
     tell_cut,
 )
 from quire.cli.progress_words import outstanding_batches, plain_words, print_stages
-from quire.cli.run_summary import mean_pack_words, progress_json
+from quire.cli.run_summary import (
+    incomplete_results,
+    incomplete_words,
+    mean_pack_words,
+    progress_json,
+)
 from quire.cli.session import engine_and_run, engine_for
 from quire.domain.ids import TaskId
 from quire.domain.pricing import dollars
@@ -110,16 +115,18 @@ def status(
         why, workers = engine.stall_reasons(number), engine.workers(number)
         views = engine.batches(number) if now.batches else []
         own = engine.stage_policies(number) if policy else {}
+        incomplete = incomplete_results(engine, now)
     if as_json:
         extra = {"policy": head.policy, "stage_policies": own} if policy else {}
-        print_json(progress_json(head, now, why, workers) | extra)
+        print_json(progress_json(head, now, why, workers) | {"incomplete": incomplete} | extra)
         return
     print_pairs(_status_pairs(head, now, workers, views))
     if now.is_staged:
         say()
         print_stages(now)
-    for line in why:
-        say(plain_words(f"\n{line}" if line is why[0] else line))
+    lines = [*map(plain_words, why), *filter(None, [incomplete_words(now, incomplete)])]
+    for no, line in enumerate(lines):
+        say(line if no else f"\n{line}")
     if policy:
         say()
         rows = [(name, *_value_and_source(value)) for name, value in head.policy.items()]

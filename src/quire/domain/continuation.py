@@ -1,5 +1,6 @@
 """Continuation: an answer that comes in pieces, and what each piece left open."""
 
+from collections.abc import Container
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -39,3 +40,8 @@ class AnswerPiece(NamedTuple):
 
 
 COMPLETE_FIELD, CONTINUE_FIELD = "finish", "continue"  # how a schema lets an answer say so
+
+
+def may_declare(fields: Container[str]) -> bool:
+    """Whether records of these fields can say that they are not complete."""
+    return COMPLETE_FIELD in fields or CONTINUE_FIELD in fields

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
+from quire.domain.continuation import may_declare
 from quire.domain.data import stored_json
 from quire.domain.errors import NotFound
 from quire.domain.ids import DocumentId, ResultId, RunId, TaskId
@@ -112,6 +113,20 @@ class Lineages:
                 if row.outcome.result_id is not None
             )
             return list(islice(found, limit))
+
+    def count_incomplete(self, run: RunId) -> dict[str, int]:
+        """How many results of a run are not whole, by stage; only texts, and records that say so.
+
+        Any other record that is not whole was refused.
+        """
+        with self._context.ledger.snapshot() as tx:
+            source = find_result_source(tx, run)
+            stages = [
+                source.stage_ids[stage.name]
+                for stage in source.recipe.stages
+                if stage.schema is None or may_declare(stage.schema.properties)
+            ]
+            return tx.results.count_incomplete(stages)
 
     def trace(self, result: int) -> ResultLineage:
         """What a result was made from, back to the documents, also through other runs."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
 from quire.domain.data import Json, stored_json, stream_named_tuples, to_named_tuples
-from quire.domain.gates import ReadingNote
+from quire.domain.gates import NoteKind, ReadingNote
 from quire.domain.ids import AttemptId, DocumentId, ResultId, RunId, StageId, TaskId
 from quire.domain.states import ReviewState, TaskState
 from quire.ledger.stored_values import storable_text, to_micros
@@ -124,6 +124,11 @@ class Results(Table):
     def tasks_with_results(self, tasks: Sequence[TaskId]) -> set[TaskId]:
         """Which of these tasks have a current result."""
         return set(self._column("tasks_with_results", ids=list(tasks)))
+
+    def count_incomplete(self, stages: Sequence[StageId]) -> dict[str, int]:
+        """How many current results of these stages are not whole, by stage; those without none."""
+        mark = f'%"kind": "{NoteKind.INCOMPLETE.value}"%'
+        return dict(self._run("count_incomplete", stages=list(stages), mark=mark)) if stages else {}
 
     def export_rows(
         self, run: RunId, stage: StageId, *, contents: bool = True

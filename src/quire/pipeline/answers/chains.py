@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from quire.domain.continuation import COMPLETE_FIELD, CONTINUE_FIELD, AnswerPiece, Gap
+from quire.domain.continuation import AnswerPiece, Gap, may_declare
 from quire.domain.gates import CUT_OFF, Blame, Judgement, ResponseJudgement, Verdict
 from quire.domain.requests import AnsweredAttempt, Stop
 from quire.domain.states import TaskState
@@ -52,9 +52,7 @@ def next_move(
 def _may_declare(context: LaneContext) -> bool:
     """Whether records of a stage can say that they are not complete."""
     schema = context.stage.schema
-    return schema is not None and not schema.properties.keys().isdisjoint(
-        (COMPLETE_FIELD, CONTINUE_FIELD)
-    )
+    return schema is not None and may_declare(schema.properties)
 
 
 def _fits(context: LaneContext, answered: AnsweredAttempt) -> bool:

@@ -6,6 +6,11 @@ SELECT rows.task_id, rows.version, rows.attempt_id, rows.gate_version, rows.data
 -- name: tasks_with_results
 SELECT task_id FROM results WHERE task_id IN (:ids...) AND superseded_at IS NULL
 
+-- name: count_incomplete
+-- How many current results of some stages are marked as not whole.
+SELECT s.name, count(*) FROM stages s JOIN tasks t ON t.stage_id = s.id JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+WHERE t.workspace_id = :workspace AND s.id IN (:stages...) AND t.state = 'done' AND r.notes LIKE :mark GROUP BY s.id, s.name ORDER BY s.id
+
 -- name: export_rows
 -- Every block of a run's inputs, or of its sample of them, in order, with its task and current result where there are any.
 SELECT d.id, b.block_index, b.block_type, b.locator, CASE WHEN :contents = 1 THEN b.content ELSE '' END, t.id, t.state, t.error, t.tries, res.data, res.review_state, res.version, res.notes
