@@ -25,6 +25,16 @@ def test_a_webhook_is_added_tried_listed_and_removed(ready: Quire) -> None:
     assert "no webhooks yet" in ready("webhooks", "list").stdout
 
 
+def test_a_run_says_what_could_not_be_told_and_how_it_will_be(ready: Quire) -> None:
+    with webhook_server() as server:
+        ready("webhooks", "add", server.url, "--events", "completed")
+        server.answers = [500]
+        said = ready("run", "--schema", SCHEMA, "--model", "simulated/small").stderr
+
+    assert "1 notification waits for webhook 1: it answered 500 (once; next try " in said
+    assert "`quire work`, or the next run, sends it" in said
+
+
 def test_what_is_no_webhook_is_refused_in_a_line(ready: Quire) -> None:
     assert "is no address" in ready("webhooks", "add", "ftp://example.com", code=2).stderr
     assert "is no address" in ready("webhooks", "add", "https://", code=2).stderr

@@ -19,6 +19,7 @@ from quire.cli.printing import model_label, note, quantity
 from quire.cli.progress_words import pacing_note
 from quire.cli.run_summary import exit_code, model_labels, print_end, print_end_json
 from quire.cli.session import DONE, INTERRUPTED, SOME_FAILED, engine_for, resolve_run, session
+from quire.cli.webhooks import tell_waiting
 from quire.domain.data import Json
 from quire.domain.runs import Progress
 from quire.domain.states import RunState
@@ -102,6 +103,7 @@ def _sum_up(
         compared = how.forecast if now.state == RunState.FINISHED else None
         quiet = session(context).quiet
         print_end(engine, now, code, forecast=compared, quiet=quiet, new=how.new)
+    tell_waiting(engine)
     return code
 
 

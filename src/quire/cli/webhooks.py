@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quire.cli.options import AsJson, argument, option
-from quire.cli.printing import moment, note, print_json, print_list, say
+from quire.cli.printing import moment, note, print_json, print_list, quantity, say
 from quire.cli.session import engine_for, print_outcome, session
 
 if TYPE_CHECKING:
-    from quire.engine import Webhook
+    from quire.engine import Engine, Webhook
 
 app = typer.Typer(
     help="Tell other programs what happens to runs, by signed webhooks.",
@@ -85,6 +85,18 @@ def try_webhook(context: typer.Context, webhook: Number, as_json: AsJson = False
         status = engine.webhooks.test(webhook)
     said = f"webhook {webhook} took it, and answered {status}"
     print_outcome(context, as_json, {"webhook": webhook, "status": status}, said)
+
+
+def tell_waiting(engine: "Engine") -> None:
+    """Say, when the work is over, what webhooks could not be told."""
+    for webhook in engine.webhooks.list():
+        if webhook.failures and webhook.waiting:
+            waits = quantity(webhook.waiting, "notification waits", "notifications wait")
+            it = "it" if webhook.waiting == 1 else "them"
+            note(
+                f"{waits} for webhook {webhook.id}: {_standing(webhook)};"
+                f" `quire work`, or the next run, sends {it}"
+            )
 
 
 def _standing(webhook: "Webhook") -> str:
