@@ -116,6 +116,13 @@ def test_a_recipe_is_shown(quire: Quire, sound: Path) -> None:
     assert printed["parameters"]["depth"]["default"] == 2
 
 
+def test_a_recipe_says_what_prompt_and_attach_give(quire: Quire) -> None:
+    said = " ".join(quire("recipe", "show", "report").stdout.split())
+
+    assert "inputs material (--attach PATH fills it)" in said
+    assert "--prompt FILE gives it" in said
+
+
 def test_a_stage_without_models_asks_whoever_gave_the_result_it_is_about(
     quire: Quire, folder: Path
 ) -> None:

@@ -88,13 +88,13 @@ def show(
             ("recipe", f"{recipe.name}, version {recipe.version}"),
             ("about", recipe.description),
             ("file", str(recipes.find(name))),
-            ("inputs", ", ".join(recipe.inputs)),
+            ("inputs", ", ".join(_input_words(name, recipe) for name in recipe.inputs)),
         ]
     )
     if file.parameters:
         say()
         rows = [[*_parameter_row(parameter)] for parameter in file.parameters.values()]
-        print_table(("parameter", "type", "default", "*description"), rows)
+        print_table(("parameter", "type", "*default", "*description"), rows)
     say()
     _print_stages(recipe, counts)
     if counted:
@@ -178,7 +178,13 @@ def _parameter_row(parameter: "Parameter") -> Iterator[str]:
         "must be given" if parameter.required else json.dumps(parameter.default, ensure_ascii=False)
     )
     among = f"one of {', '.join(map(str, parameter.choices))}" if parameter.choices else ""
-    yield "; ".join(filter(None, [parameter.description, among]))
+    given = "--prompt FILE gives it" if parameter.prompt else ""
+    yield "; ".join(filter(None, [parameter.description, among, given]))
+
+
+def _input_words(name: str, recipe: "Recipe") -> str:
+    """An input, and whether --attach fills it."""
+    return f"{name} (--attach PATH fills it)" if name == recipe.attach else name
 
 
 def _stage_row(stage: "Stage", recipe: "Recipe") -> Iterator[str]:
