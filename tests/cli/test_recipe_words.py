@@ -66,6 +66,31 @@ def test_a_stage_that_nobody_wanted_yet_has_not_begun(mine: Quire) -> None:
     assert "verdict: not begun · old: not begun" in said
 
 
+def test_many_notes_of_one_result_are_counted_and_never_cut_in_the_middle(
+    quire: Quire, folder: Path
+) -> None:
+    for no in range(5):
+        text = f"Archive {no}: the river rose again, and nobody crossed it.\n\n" * 1_000
+        (folder / f"archive{no}.txt").write_text(text)
+    (folder / "all.toml").write_text(
+        """[[stages]]
+name = "all"
+about = "all_to_one"
+settings = { documents = true }
+prompt = "Who crossed? {% for each in documents %}{{ each.text }}{% endfor %}"
+"""
+    )
+    quire("init")
+    quire("ingest", *(f"archive{no}.txt" for no in range(5)))
+    quire("run", "--recipe", "all.toml", "-m", "simulated/small")
+
+    (line,) = [line for line in quire("show").stdout.splitlines() if "was compressed" in line]
+
+    assert line.count("was compressed from about ") == 3
+    assert line.endswith("; and 2 more")
+    assert "…" not in line
+
+
 def test_a_recipe_that_ran_says_how_to_read_its_results_and_what_it_compressed(
     mine: Quire,
 ) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 STDOUT = "-"
 TEXT, CELL = 100, 20  # characters of a cell that is alone, and of one among others
 MOST_NOTED = 5  # results whose notes are shown
+NOTES_SHOWN = 3  # of each of them
 ABOUT, ERROR = 24, 60  # characters of a title, and of why a task has no result
 
 
@@ -142,7 +143,9 @@ def _print_notes(found: "FirstRows") -> None:
         say("\nnoted of these results:")
     for task, kept in noted[:MOST_NOTED]:
         notes = [ReadingNote(**note) for note in stored_json(kept)]
-        say(f"  task {task}: {clip('; '.join(map(note_text, notes)), TEXT)}")
+        shown = [clip(note_text(note), TEXT) for note in notes[:NOTES_SHOWN]]
+        more = [f"and {len(notes) - NOTES_SHOWN:,} more"] if len(notes) > NOTES_SHOWN else []
+        say(f"  task {task}: {'; '.join([*shown, *more])}")
     if len(noted) > MOST_NOTED:
         say(f"  and {len(noted) - MOST_NOTED:,} more; --json has all")
 
