@@ -210,7 +210,8 @@ def test_where_nothing_listens_the_run_is_held_and_says_what_to_type(
     monkeypatch.setenv("QUIRE_LOCAL_URL", "http://127.0.0.1:9/v1")
 
     run = engine.run(over=engine.ingest("minutes.md"), schema=SCHEMA, model=MODEL)
-    run.wait()
+    with pytest.raises(quire.HeldError):
+        run.wait()
 
     (hold,) = run.progress().holds
     assert "start it with `quire local serve`" in hold.detail
