@@ -168,13 +168,16 @@ def _set_aside_oversized(
     tasks, reasons = gathered.tasks, gathered.repair_reasons
     if gathered.continued:
         tasks = [task for task in tasks if task.id not in gathered.continued]
+    largest = max([task.json_bytes for task in tasks], default=0)
+    room = prompt_room_of(context, known, largest)
+    if context.by_block and not reasons and prompt_bytes(context, "", largest, "") <= room.fits:
+        return tasks  # as nearly always: the largest block fits
     sizes = [
         prompt_bytes(context, task.content, task.json_bytes, reasons.get(task.id, ""))
         + turn_bytes(gathered.turns.get(task.id, ()))
         for task in tasks
     ]
-    largest = max([task.json_bytes for task in tasks], default=0)
-    if max(sizes, default=0) <= prompt_room_of(context, known, largest).fits:
+    if max(sizes, default=0) <= room.fits:
         return tasks
     fitting: list[ReadyTask] = []
     oversized: dict[TaskId, int] = {}
