@@ -82,6 +82,14 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "tasks_in_late_requests": ({"batch": 1, "limit": 1000}, "attempts_"),
     "redirect_requests": ({"lane": 1, "target": 1}, "requests_queued"),
     "count_calls_in_flight": ({"run": 1}, "attempts_open"),
+    "document_characters_of_tasks": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
+    "stages_to_compress": ({}, "tasks_compressing"),
+    "tasks_to_compress": ({"stage": 1, "model": 0, "limit": 16}, "tasks_compressing"),
+    "release_compressions": ({}, "tasks_compressing"),
+    "last_pieces": ({"tasks": [FIRST + 1, FIRST + 2]}, ""),
+    "pieces_before": ({"attempts": [FIRST + 1]}, ""),
+    "chains_before": ({"attempts": [FIRST + 1]}, ""),
+    "events_after": ({"run": 1, "after": 0, "limit": 200}, ""),
 }
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")

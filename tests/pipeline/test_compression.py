@@ -7,14 +7,17 @@ from datetime import datetime, timedelta
 import pytest
 
 from quire.dispatch.runtime import COMPRESSION_POINTS
-from quire.domain.ids import TaskId
+from quire.domain.ids import DocumentId, TaskId
 from quire.domain.recipes import Stage
 from quire.engine import RunHandle
+from quire.ledger.tables.lineage import Subjects
+from quire.pipeline.calls import reading_limits
 from quire.pipeline.calls.compress import compress_task, store_compressed, take_oversized
 from quire.pipeline.calls.prepare import prepare
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.stages.advance import advance
 from quire.plan.lexical_ranking import LexicalRanker
+from quire.plan.sizing import LONGEST_PROMPT
 from tests.ledger.raw import Raw
 from tests.pipeline.recipe_stages import SMALL, recipe, text_stage
 from tests.pipeline.scripted_model import let_model_say
@@ -63,6 +66,31 @@ def test_a_prompt_three_times_the_window_is_compressed_and_asked(world: Worlds) 
     assert text.startswith(f"{BEFORE}\n")
     assert text.endswith(f"\n{QUESTION} {AFTER}")
     assert WINDOW < len(text.encode()) <= 3 * WINDOW
+
+
+def test_a_document_longer_than_any_prompt_is_compressed_too(world: Worlds) -> None:
+    here = world()
+    here.ingest(long_document(LONGEST_PROMPT // 45))
+
+    asked = Asked(here, ASK)
+
+    assert (asked.progress.done, asked.progress.failed) == (1, 0)
+    (text,) = asked.texts
+    assert FACT in text
+    assert text.startswith(f"{BEFORE}\n")
+    assert len(text.encode()) <= 3 * WINDOW
+
+
+def test_what_is_too_long_and_cannot_be_compressed_fails_unsent(world: Worlds) -> None:
+    here = world()
+    here.ingest(["A short text."])
+    long = "{% for no in range(90000) %}far too long, and more than that {% endfor %}"
+
+    asked = Asked(here, text_stage("ask", "each_document", f"{long}{{{{ document.text }}}}"))
+
+    assert (asked.progress.failed, asked.texts) == (1, [])
+    [group] = here.engine.queries.failures(asked.run.id)
+    assert group.cause == "the prompt does not fit the model's window, and was not sent"
 
 
 def test_what_was_sent_is_rendered_again_to_the_byte(world: Worlds) -> None:
@@ -279,3 +307,24 @@ def test_a_result_with_nul_in_it_is_compressed_and_asked_about(world: Worlds, bo
 
     assert (now.done, now.failed) == (2, 0)
     assert "\0" not in (here.engine.queries.prompt(TaskId(2)).user or "\0")
+
+
+def test_documents_are_read_some_at_a_time_however_many_there_are(
+    world: Worlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = world()
+    for number in range(6):
+        here.ingest(long_document(2_000, f"pears {number}"), f"doc{number}")
+    monkeypatch.setattr(reading_limits, "MOST_TEXT", 150_000)  # of one document, and not of two
+    most: list[int] = []
+    read = Subjects.document_texts
+
+    def noting(subjects: Subjects, ids: Sequence[DocumentId]) -> dict[DocumentId, str]:
+        most.append(len(ids))
+        return read(subjects, ids)
+
+    monkeypatch.setattr(Subjects, "document_texts", noting)
+
+    asked = Asked(here, ASK)
+
+    assert (asked.progress.done, asked.progress.failed, max(most)) == (6, 0, 1)

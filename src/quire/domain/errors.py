@@ -11,6 +11,7 @@ Error
 │   ├── RecipeInvalid     carries every mistake at once, each with its line
 │   ├── TemplateInvalid   cannot be used at all
 │   ├── TemplateFailed    cannot be filled in with what there is
+│   │   └── PromptTooLong   unless there were less of it
 │   ├── SourceUnreadable
 │   ├── UnknownModel
 │   ├── IllegalMove
@@ -161,6 +162,10 @@ class TemplateFailed(UsageError):
         """Say what is missing or too much, and in which line, if that is known."""
         self.reason, self.line = reason, line
         super().__init__(f"template{f', line {line}' if line else ''}: {reason}")
+
+
+class PromptTooLong(TemplateFailed):
+    """What there is makes a longer text than any prompt may be."""
 
 
 class SourceUnreadable(UsageError):

@@ -260,6 +260,11 @@ class StagePrompt:
         )
         self.by_block = is_plain(stage) and self.item is None
 
+    @property
+    def shows_documents(self) -> bool:
+        """Whether documents are read in full."""
+        return self.item is None or bool(self.item.names & {"document", "documents"})
+
 
 def is_plain(stage: Stage) -> bool:
     """Whether it asks for records about every block and reads nothing else: the fast way."""

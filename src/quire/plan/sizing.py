@@ -41,6 +41,7 @@ ENVELOPE_TOKENS = 16  # roles and separators that providers put around the two m
 MARGIN_PERCENT = 85  # of a limit that we plan to fill; estimates are estimates
 FEWEST_SAMPLES = 5  # before that, chance speaks louder than the model
 UNKNOWN_SIZE = 2**62  # bytes: nothing is larger
+LONGEST_PROMPT = 2_000_000  # characters of a text that a template makes
 TEXT_TOKENS = 2000  # to allow for an answer that is text
 
 RESTATING_WORDS = ("content", "revised", "rewrite")

@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 from jinja2 import pass_context
 from jinja2.runtime import Context, Undefined
 
+from quire.plan.sizing import LONGEST_PROMPT
+
 MOST_STEPS = 100_000  # items that loops and filters may look at while one text is rendered
-MOST_RENDERED = 2_000_000  # characters of a rendered text
 MOST_WORK = 20_000_000  # characters that filters may read and make on the way
 WIDEST = 100  # spaces of an indent, digits of a rounding
 METER = "_meter"  # authors cannot name it: no name of theirs begins so
@@ -22,6 +23,10 @@ Function: TypeAlias = Callable[..., Any]
 
 class TemplateTooCostly(ValueError):
     """A template does more than any prompt needs."""
+
+
+class TextTooLong(TemplateTooCostly):
+    """A text is longer than any prompt."""
 
 
 class Meter:
@@ -42,14 +47,16 @@ class Meter:
     def make(self, characters: int) -> None:
         """Read or make so much text."""
         self.work += characters
-        if characters > MOST_RENDERED or self.work > MOST_WORK:
-            raise TemplateTooCostly(f"it makes texts of more than {MOST_RENDERED:,} characters")
+        if characters > LONGEST_PROMPT:
+            raise TextTooLong(f"it makes texts of more than {LONGEST_PROMPT:,} characters")
+        if self.work > MOST_WORK:
+            raise TemplateTooCostly(f"it works on more than {MOST_WORK:,} characters")
 
     def write(self, text: str) -> str:
         """Write a piece of the rendered text."""
         self.rendered += len(text)
-        if self.rendered > MOST_RENDERED:
-            raise TemplateTooCostly(f"its text grows longer than {MOST_RENDERED:,} characters")
+        if self.rendered > LONGEST_PROMPT:
+            raise TextTooLong(f"its text grows longer than {LONGEST_PROMPT:,} characters")
         return text
 
     def take(self, value: Value) -> None:

@@ -14,7 +14,7 @@ from jinja2.parser import Parser
 from jinja2.runtime import Context, LoopContext, StrictUndefined
 from jinja2.sandbox import SandboxedEnvironment
 
-from quire.domain.errors import TemplateFailed, TemplateInvalid
+from quire.domain.errors import PromptTooLong, TemplateFailed, TemplateInvalid
 from quire.plan.template_analysis import SUBJECT_NAMES as SUBJECT_NAMES
 from quire.plan.template_analysis import (
     MeterRewriter,
@@ -30,6 +30,7 @@ from quire.plan.template_filters import (
     TESTS,
     Meter,
     TemplateTooCostly,
+    TextTooLong,
     as_text,
     fail_if_undefined,
     field_names,
@@ -251,7 +252,8 @@ def _render_pieces(template: jinja2.Template, variables: Mapping[str, object]) -
             yield meter.write(piece)
     except _FAILURES as error:
         line = _template_line(error.__traceback__)
-        raise TemplateFailed(_one_line_message(error), line) from error
+        kind = PromptTooLong if isinstance(error, TextTooLong) else TemplateFailed
+        raise kind(_one_line_message(error), line) from error
 
 
 def _one_line_message(error: BaseException) -> str:

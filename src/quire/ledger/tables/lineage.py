@@ -281,6 +281,10 @@ class Subjects(Table):
         """What may be packed of one model's, in subject order."""
         return self._column("ready_parts", stage=stage, model=model_no, limit=limit)
 
+    def document_characters_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, int]:
+        """How much text of documents some tasks show."""
+        return dict(self._run("document_characters_of_tasks", ids=list(tasks)))
+
     def subjects_of_tasks(self, tasks: Sequence[TaskId]) -> list[SubjectRow]:
         """Tasks with all that is said of them alone."""
         return self._list(SubjectRow, "subjects_of_tasks", ids=list(tasks))

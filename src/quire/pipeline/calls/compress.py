@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import orjson
 
-from quire.domain.errors import TemplateFailed
+from quire.domain.errors import PromptTooLong, TemplateFailed
 from quire.domain.extracts import CompressedText, NewExtract, Ranker, ShownText
 from quire.domain.gates import NoteKind, ReadingNote
 from quire.domain.ids import RunId, TaskId, WorkerId
@@ -25,6 +25,7 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import AcceptedAnswer
 from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.calls.open_lanes import open_lanes
+from quire.pipeline.calls.reading_limits import readable_at_once
 from quire.pipeline.calls.render import load_materials, render_material
 from quire.pipeline.contexts import NOTHING_LEARNT, Contexts, LaneContext, Sizes
 from quire.plan.compressible_parts import (
@@ -39,6 +40,7 @@ from quire.plan.prompt_fitting import PromptRoom, lone_prompt_room
 from quire.plan.prompt_variables import Material
 from quire.plan.rendering import FRAMING_BYTES, item_bytes
 from quire.plan.sizing import (
+    LONGEST_PROMPT,
     UNKNOWN_SIZE,
     output_estimates,
     prompt_room,
@@ -46,6 +48,8 @@ from quire.plan.sizing import (
 )
 
 MOST_TAKEN = 16  # tasks that a worker takes at once; each may hold megabytes
+
+UNRENDERABLE = 4 * LONGEST_PROMPT  # bytes that stand for a prompt that is longer, at least
 
 DENSITY_MARGIN = 1.05  # tokens to a byte that an extract may have beyond those of the whole
 
@@ -84,6 +88,9 @@ class OversizedTask(NamedTuple):
         """Bytes of all that is sent, with these extracts; a prompt that breaks is none."""
         try:
             content = self._content(extracts)
+        except PromptTooLong:
+            shown = (extracts.get(text_hash(text.text), text.text) for text in self.texts)
+            return max(UNRENDERABLE, sum(len(text.encode()) for text in shown))
         except TemplateFailed:
             return UNKNOWN_SIZE
         reasons, said = self.material.critique, shorten_turns(self.turns, extracts)
@@ -95,7 +102,10 @@ class OversizedTask(NamedTuple):
 
         Never larger than whoever packs it allows, who would have it compressed again for ever.
         """
-        content = self._content({})
+        try:
+            content = self._content({})
+        except PromptTooLong:
+            content = "".join(shown.text for shown in self.texts)
         size = len(orjson.dumps(content))
         allowed = prompt_room_of(self.context, self.sizes, size)
         if count is None:
@@ -136,7 +146,8 @@ def take_oversized(
         left = MOST_TAKEN - len(taken)
         if not lane.serves or (context.stage_id, context.model_no) not in waiting or not left:
             continue
-        found = tx.extracts.tasks_to_compress(context.stage_id, context.model_no, left)
+        wanted = tx.extracts.tasks_to_compress(context.stage_id, context.model_no, left)
+        found = readable_at_once(tx, wanted)
         mine = tx.extracts.take_compression(found, worker) if found else []
         sizes = contexts.sizes.get((context.stage_id, context.model_no), NOTHING_LEARNT)
         taken += [
@@ -170,8 +181,9 @@ def compress_task(
 ) -> CompressedTask:
     """Shorten a prompt until it fits, as far as it can be done; nothing is read or written."""
     room = oversized.room(count)
+    fits = room.fits if oversized.measure({}) < UNRENDERABLE else min(room.fits, LONGEST_PROMPT)
     extractor = Extractor(ranker, oversized.prompt, oversized.known)
-    done = compress(oversized.texts, room.fits, oversized.measure, extractor)
+    done = compress(oversized.texts, fits, oversized.measure, extractor)
     return CompressedTask(oversized, prompt_hash(oversized.prompt, ranker.version), done, room.most)
 
 

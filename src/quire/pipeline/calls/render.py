@@ -11,7 +11,7 @@ import orjson
 
 from quire.domain.continuation import AnswerPiece
 from quire.domain.data import stored_json
-from quire.domain.errors import TemplateFailed
+from quire.domain.errors import PromptTooLong, TemplateFailed
 from quire.domain.ids import AttemptId, DocumentId, RequestId, ResultId, TaskId
 from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.recipes import Stage
@@ -21,6 +21,7 @@ from quire.domain.tasks import InputRow, JudgedRow, MemberRow, ReadyTask, Subjec
 from quire.gates.assembly import assemble_pieces
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import TaskNote
+from quire.pipeline.calls.reading_limits import readable_at_once
 from quire.pipeline.contexts import LaneContext
 from quire.pipeline.run_spec import RunSpec, StagePrompt
 from quire.plan.compressible_parts import with_extracts
@@ -47,6 +48,7 @@ class RenderedTasks(NamedTuple):
     contents: dict[TaskId, str]
     used: dict[TaskId, list[ResultId | None]]  # what each was made from
     failed: dict[TaskId, str]  # who cannot be put into words, and why
+    too_long: set[TaskId]  # of these, who can once documents and results are shortened
     turns: dict[TaskId, tuple[Turn, ...]]  # what was said before, where a stage has a history
 
 
@@ -84,7 +86,7 @@ def render_rows(
     if critiques is not None:
         rows = [_with_critique(row, critiques.get(row.id, "")) for row in rows]
     loaded = _load_inputs(tx, spec, stage_prompt, rows, used, critiques)
-    done = RenderedTasks({row.id: row for row in rows}, {}, {}, {}, {})
+    done = RenderedTasks({row.id: row for row in rows}, {}, {}, {}, set(), {})
     for row in rows:
         material = _material(spec, stage_prompt.stage, row, loaded)
         extracts: Mapping[bytes, str] = {}
@@ -97,6 +99,9 @@ def render_rows(
             done.contents[row.id] = render_material(stage_prompt, with_extracts(material, extracts))
         except TemplateFailed as error:
             done.failed[row.id] = str(error)
+            is_own = stage_prompt.history is None or row.id in done.turns
+            if isinstance(error, PromptTooLong) and is_own:
+                done.too_long.add(row.id)
         done.used[row.id] = [input_row.result_id for input_row in loaded.inputs.get(row.id, ())]
     return done
 
@@ -165,10 +170,8 @@ def _inputs_as_used(
 def _documents(
     tx: Transaction, stage_prompt: StagePrompt, ids: Sequence[DocumentId]
 ) -> dict[DocumentId, PromptDocument]:
-    item = stage_prompt.item
     titles = tx.subjects.document_titles(ids)
-    in_full = item is None or bool(item.names & {"document", "documents"})
-    texts = tx.subjects.document_texts(ids) if in_full else {}
+    texts = tx.subjects.document_texts(ids) if stage_prompt.shows_documents else {}
     return {
         document_id: PromptDocument(title=title, name=locator, text=texts.get(document_id, ""))
         for document_id, (title, locator) in titles.items()
@@ -310,11 +313,11 @@ def gather_ready(tx: Transaction, context: LaneContext, limit: int) -> GatheredT
     if unfounded:  # an input made way while the task was made
         tx.tasks.move_tasks(TaskMove.RESET, sorted(unfounded), [TaskState.READY])
         ready = [task for task in ready if task not in unfounded]
+    if stage_prompt.shows_documents:
+        ready = [*readable_at_once(tx, ready)]
     done = render(tx, spec, stage_prompt, ready)
     if done.failed:
-        errors = {task: TaskError(TaskErrorKind.TEMPLATE, why) for task, why in done.failed.items()}
-        tx.tasks.note_tasks([TaskNote(task, error=error) for task, error in errors.items()])
-        tx.tasks.move_tasks(TaskMove.GIVE_UP, list(done.failed), [TaskState.READY])
+        _set_aside_unworded(tx, done)
     tasks = [_ready_task(done, task) for task in done.contents]
     used = {task: json.dumps(done.used[task]) for task in done.contents if done.used[task]}
     rows = done.rows.values()
@@ -322,6 +325,20 @@ def gather_ready(tx: Transaction, context: LaneContext, limit: int) -> GatheredT
     return GatheredTasks(
         tasks, used, _complaints(rows), compressed, _continued_tasks(rows), done.turns
     )
+
+
+def _set_aside_unworded(tx: Transaction, done: RenderedTasks) -> None:
+    """Have prompts compressed that are longer than any may be; whoever else has none fails."""
+    waiting = [task for task in done.too_long if not done.rows[task].compression]
+    if waiting:
+        tx.extracts.want_compression(sorted(waiting))
+    errors = {
+        task: TaskError(TaskErrorKind.TEMPLATE, why)
+        for task, why in done.failed.items()
+        if task not in waiting
+    }
+    tx.tasks.note_tasks([TaskNote(task, error=error) for task, error in errors.items()])
+    tx.tasks.move_tasks(TaskMove.GIVE_UP, list(errors), [TaskState.READY])
 
 
 def _orphan_critics(tx: Transaction, context: LaneContext, ready: Sequence[TaskId]) -> set[TaskId]:

@@ -7,6 +7,14 @@ WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.model_no = :mode
     WHERE rt.task_id = t.id AND rt.version = t.version AND r.state IN ('queued', 'out') AND r.late = 0)
 ORDER BY t.id LIMIT :limit
 
+-- name: document_characters_of_tasks
+-- How much text some tasks show: of the document each is about, and of those beside it.
+SELECT t.id, coalesce(d.conv_total_characters, 0) + coalesce((
+    SELECT CAST(sum(x.conv_total_characters) AS INTEGER) FROM task_documents td JOIN documents x ON x.id = td.document_id AND x.workspace_id = :workspace
+    WHERE td.task_id = t.id), 0)
+FROM tasks t LEFT JOIN documents d ON d.id = t.document_id AND d.workspace_id = :workspace
+WHERE t.workspace_id = :workspace AND t.id IN (:ids...)
+
 -- name: subjects_of_tasks
 -- Tasks with all that is said of them alone.
 SELECT t.id, t.version, t.calls, t.pack_cap, t.output_floor, t.next_kind, t.error, t.model_no, t.sample, t.part,
