@@ -8,9 +8,14 @@ import pytest
 from quire.domain.documents import Document
 from quire.domain.errors import NotFound, UsageError
 from quire.engine import RunHandle
+from quire.engine.result_documents import add_documents
+from quire.export.result_rows import task_rows
+from quire.export.result_selection import find_result_source
+from tests.ledger.test_postgres_locks import meanwhile
 from tests.pipeline.recipe_stages import NOTED, SMALL, recipe, record_stage, sent_texts, text_stage
 from tests.pipeline.test_purge import everything_on_disk
-from tests.world import World
+from tests.time_limits import PATIENCE
+from tests.world import NOW, World
 
 Worlds = Callable[..., World]
 LARGE = "simulated/large"
@@ -157,3 +162,23 @@ def test_a_document_of_a_result_is_purged_alone_and_made_again(world: Worlds) ->
     assert row["word_count"] is not None
     (again,) = run.documents("notes")
     assert again != document
+
+
+def test_a_purge_waits_for_who_makes_documents_of_its_results(world: Worlds) -> None:
+    here = world()
+    if "://" not in here.url:
+        pytest.skip("on SQLite there is one writer")
+    run = theses(here, "Zanzibar-7731 is the word.")
+    ledger = here.engine.ledger
+    with ledger.snapshot() as tx:
+        source = find_result_source(tx, run.id)
+        rows = [*task_rows(tx, source, source.recipe.stages[0], "accepted")]
+
+    with ledger.transaction() as tx:
+        made = add_documents(tx, source, rows, NOW)
+        with meanwhile(ledger, lambda: here.engine.purge("source 0")) as purge:
+            pass
+    _, purged = purge.result(PATIENCE)
+
+    assert purged.documents == 1 + len(made)
+    assert b"Zanzibar-7731" not in everything_on_disk(here)

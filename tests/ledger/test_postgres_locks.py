@@ -122,7 +122,7 @@ def test_a_second_command_on_a_run_waits_for_the_first(postgres_ledger: Ledger) 
 
     with postgres_ledger.transaction() as tx:
         assert pause(tx, place.run, NOW, "command-1")
-        with _meanwhile(postgres_ledger, pause_again) as second:
+        with meanwhile(postgres_ledger, pause_again) as second:
             pass
 
     assert second.result(PATIENCE) is False
@@ -137,7 +137,7 @@ def test_members_of_a_request_are_taken_until_the_end(postgres_ledger: Ledger) -
 
     with postgres_ledger.transaction() as tx:
         tx.requests.take_members([request_of(tx, attempt)])
-        with _meanwhile(postgres_ledger, accept_too) as second:
+        with meanwhile(postgres_ledger, accept_too) as second:
             tx.tasks.move_tasks(TaskMove.ACCEPT, tasks_of(tx, place))
 
     assert second.result(PATIENCE) == ["done"]
@@ -154,7 +154,7 @@ def test_tallies_appended_while_others_fold_are_neither_lost_nor_counted_twice(
 
     with postgres_ledger.transaction() as tx:
         tx.tallies.fold_tallies(place.stage)
-        with _meanwhile(postgres_ledger, fold_too) as second:
+        with meanwhile(postgres_ledger, fold_too) as second:
             with postgres_ledger.transaction() as other:
                 other.tasks.move_tasks(TaskMove.PACK, tasks_of(other, place)[:1])
             with postgres_ledger.snapshot() as reader:
@@ -200,7 +200,7 @@ def test_two_who_ingest_the_same_document_at_once_end_with_one_of_them_trying_ag
 
     with postgres_ledger.transaction() as tx:
         add_document(tx, ["one"])
-        with _meanwhile(postgres_ledger, ingest_too) as second:
+        with meanwhile(postgres_ledger, ingest_too) as second:
             pass
 
     with pytest.raises(LedgerUnavailable, match="try again"):
@@ -230,7 +230,7 @@ def _measure_wait(ledger: Ledger, seconds: float) -> float:
 
 
 @contextmanager
-def _meanwhile(ledger: Ledger, action: Callable[[], T]) -> Iterator["Future[T]"]:
+def meanwhile(ledger: Ledger, action: Callable[[], T]) -> Iterator["Future[T]"]:
     """Run an action in another thread, and go on when it waits for a lock of ours."""
     pool = ThreadPoolExecutor(1)
     future = pool.submit(action)

@@ -32,7 +32,6 @@ SEVERAL = {
     "Lineage.tasks_to_reset": "stages that leave out look at other inputs",
     "Lineage.tasks_of_documents": "tasks about a document, or about its blocks",
     "PrefixCaches.start_priming": "a prefix is known before it is primed",
-    "Purges.take_scope": "requests are taken before the tasks in them",
     "Purges.erase_exchanges": "all that was sent and came back",
     "Purges._descent": "results lead to documents, and documents to results",
     "Purges.erase_documents": "all that documents left behind",

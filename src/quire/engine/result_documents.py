@@ -62,7 +62,7 @@ def make_result_documents(ledger: Ledger, named: NamedResults, now: datetime) ->
         results = iter(accepted)
         while chunk := _take(results, CHUNK):
             documents += transact_with_retry(
-                ledger, partial(_add_documents, source=source, rows=chunk, now=now)
+                ledger, partial(add_documents, source=source, rows=chunk, now=now)
             )
     if not documents:
         raise UsageError(_say_why_none(named, stage, tasks, accepted.purged))
@@ -117,9 +117,11 @@ def _take(rows: Iterator[ExportedTask], most: int) -> list[ExportedTask]:
     return [row for _, row in zip(range(most), rows, strict=False)]
 
 
-def _add_documents(
+def add_documents(
     tx: Transaction, source: ResultSource, rows: list[ExportedTask], now: datetime
 ) -> list[DocumentId]:
+    """Make documents of some results, in order; of those that are purged there are none."""
+    tx.purges.take_tasks(sorted(row.outcome.task_id for row in rows))  # nobody purges them now
     authors = {row.outcome.result_id: row.model for row in rows if row.outcome.result_id}
     stored = tx.subjects.data_of_results([*authors])  # one may have been purged meanwhile
     made: list[DocumentId] = []

@@ -33,10 +33,15 @@ class Purges(Table):
         # requests before tasks, as everywhere
         self._take_requests_of_tasks(self._descent(document).tasks)
         seen = self._descent(document)  # others may have been made while we waited for those
-        rows = self._run("take_tasks", tasks=seen.tasks)
-        tasks = [(row[0], row[1]) for row in rows]  # from here on nobody packs them
+        tasks = self.take_tasks(seen.tasks)  # nobody packs them from here on
+        while (now := self._descent(document)).documents != seen.documents:
+            seen, tasks = now, self.take_tasks(now.tasks)  # made of results while we waited
         requests = self._take_requests_of_tasks([task for task, _ in tasks])
         return PurgeScope(tasks, requests, seen.documents)
+
+    def take_tasks(self, tasks: Sequence[TaskId]) -> list[tuple[TaskId, TaskState]]:
+        """Some tasks with their states, taken for this transaction."""
+        return [(row[0], row[1]) for row in self._run("take_tasks", tasks=list(tasks))]
 
     def has_unsettled_answers(self, requests: Sequence[RequestId]) -> bool:
         """Whether an answer is here that nobody has judged: a neighbour's may be in it."""
