@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,7 @@ from quire.cli.printing import Cell, Narrowing, moment, narrow_table
 from quire.cli.rehearse import _NARROWING as OF_REHEARSALS
 from quire.cli.runs import _RUNS_NARROWING as OF_RUNS
 from quire.dispatch.runtime import Runtime
-from tests.cli.conftest import Quire
+from tests.cli.conftest import SCHEMA, Quire
 
 LONG = "anthropic/claude-haiku-4-5-20251001"
 
@@ -106,3 +107,23 @@ def test_stages_of_a_recipe_keep_names_and_counts_at_80_columns(
 
     assert any(line.startswith("parenthesis      3  each_model") for line in lines)
     assert any(line.startswith("pairwise        27  pairs_by_origin") for line in lines)
+
+
+def test_requests_with_stray_ids_keep_their_kind_and_cost_at_80_columns(
+    ready: Quire, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    (folder / "long_recipe.toml").write_text(
+        f"""[[stages]]
+name = "obligations"
+about = "each_block"
+schema = "{SCHEMA}"
+"""
+    )
+    ready("run", "--recipe", "long_recipe.toml", "-m", "simulated/medium", faults="stranger=1")
+
+    lines = ready("ledger", 1).stdout.splitlines()[2:6]
+
+    assert lines[0].split()[:4] == ["request", "stage", "model", "kind"]
+    assert all("…" not in line for line in lines)
+    assert lines[2].endswith("1 unknown")

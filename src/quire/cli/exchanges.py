@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 TITLE = 24  # characters of a document's title in a list
 OF_REQUESTS: tuple[Narrowing, ...] = (("last sent", None), ("state", None), ("sent", None))
+OF_STRAYS: tuple[Narrowing, ...] = (("about", None), ("tasks", None))  # where one more is shown
 
 
 def prompt(
@@ -135,7 +136,7 @@ def _print_requests(found: "list[RequestLine]", *, staged: bool) -> None:
     print_table(
         (">request", *who, *columns, *(["stray ids"] if strays else [])),
         rows,
-        narrowing=OF_REQUESTS if staged else (),
+        narrowing=(*OF_REQUESTS, *(OF_STRAYS if strays else ())) if staged else (),
     )
 
 
