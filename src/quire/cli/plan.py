@@ -94,7 +94,7 @@ def _window_note(stage: "StageForecast") -> str:
     if stage.oversized:
         return (
             f"{stage.stage}: {stage.oversized:,} of {quantity(stage.tasks, 'prompt')} cannot fit"
-            f" the window of {stage.model}: they fail unsent, and are not in the cost;"
+            f" the window of {stage.model}: what cannot fails unsent, and is not in the cost;"
             " choose a larger window"
         )
     if stage.compressed:
@@ -324,8 +324,8 @@ def _plan_notes(planned: "Plan") -> Iterator[str]:
     if forecast.oversized:
         blocks = quantity(forecast.oversized, "block")
         yield (
-            f"{blocks} cannot fit the window of {facts.window:,} tokens: they fail unsent, and are"
-            " not in the cost"
+            f"{blocks} cannot fit the window of {facts.window:,} tokens: what cannot fails unsent,"
+            " and is not in the cost"
         )
     if forecast.route.problem:
         yield forecast.route.problem
