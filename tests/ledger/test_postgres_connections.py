@@ -1,6 +1,7 @@
 """Connections to PostgreSQL: no more than are needed, and none that its server has closed."""
 
 import psycopg
+import pytest
 
 from quire.ledger.ledger import open_ledger
 
@@ -17,6 +18,27 @@ def test_a_ledger_is_opened_with_one_connection(postgres_database: str) -> None:
     ledger.close()
 
     assert len(connections) == 1
+
+
+def test_no_connection_is_made_only_to_see_whether_one_can_be(
+    postgres_database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = list[object]()
+    connect = psycopg.Connection.connect.__func__  # type: ignore[attr-defined]  # of any class
+
+    def count(cls: type, *args: object, **options: object) -> object:
+        made.append(args)
+        return connect(cls, *args, **options)
+
+    monkeypatch.setattr(psycopg.Connection, "connect", classmethod(count))
+    monkeypatch.setattr(psycopg, "connect", psycopg.Connection.connect)
+    ledger = open_ledger(postgres_database)
+
+    with ledger.transaction() as outer, ledger.transaction() as tx:  # which takes another
+        assert outer.runs.running_wishes() == tx.runs.running_wishes() == []
+    ledger.close()
+
+    assert len(made) == 2
 
 
 def test_a_connection_that_its_server_closed_is_replaced_and_nobody_is_told(

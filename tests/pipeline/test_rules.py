@@ -65,6 +65,19 @@ def test_a_text_prepared_in_vain_is_never_sent_under_a_key_that_is_used_again(
     assert ["Block 0 says" in outgoing.call.user for outgoing in sent] == [False, False]
 
 
+def test_where_nothing_is_to_be_packed_nobody_looks_what_answers_took(world: Worlds) -> None:
+    here, contexts = world(), Contexts()
+    here.ingest(sentences(4))
+    run = here.run(pack_size=2)
+
+    with here.engine.ledger.transaction() as tx:
+        context = contexts.of_lane(tx, only_lane(tx, run.id))
+        queued = prepare(tx, contexts, context, here.runtime.now())
+
+    assert queued == 0
+    assert contexts.sizes == {}
+
+
 def test_two_equal_orders_at_once_are_one_run(world: Worlds) -> None:
     here = world()
     here.ingest(sentences(4))

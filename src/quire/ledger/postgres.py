@@ -4,7 +4,7 @@ import logging
 import select
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
 import psycopg
@@ -118,9 +118,10 @@ class PostgresDatabase:
         self._listening: psycopg.Connection[Row] | None = None
         self._listen_lock = threading.Lock()
         with _translate_errors(url):
-            psycopg.connect(url, connect_timeout=int(CONNECT_SECONDS)).close()
+            first = psycopg.connect(url, connect_timeout=int(CONNECT_SECONDS))  # or why not
             self._pool = psycopg_pool.ConnectionPool(
                 url,
+                connection_class=_connections_after(first),
                 min_size=1,
                 max_size=MAX_CONNECTIONS,
                 timeout=CONNECT_SECONDS,
@@ -192,6 +193,20 @@ class PostgresDatabase:
         self._pool.close()
         if self._listening is not None:
             self._listening.close()
+
+
+def _connections_after(first: "psycopg.Connection[Row]") -> "type[psycopg.Connection[Row]]":
+    """Connections for a pool, of which the first is there already: a server forks for each."""
+    open_ones = [first]
+
+    class Pooled(psycopg.Connection[Row]):
+        @classmethod
+        def connect(cls, *args: Any, **options: Any) -> Any:
+            with suppress(IndexError):
+                return open_ones.pop()
+            return super().connect(*args, **options)
+
+    return Pooled
 
 
 def _configure(raw: "psycopg.Connection[Row]") -> None:

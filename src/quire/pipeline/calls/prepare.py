@@ -84,6 +84,8 @@ def prepare(tx: Transaction, contexts: Contexts, context: LaneContext, now: date
     if len(contexts.prepared_texts) > 4 * queue:  # texts whose requests another worker took
         contexts.prepared_texts.clear()
     gathered = gather_ready(tx, context, room)
+    if not gathered.tasks:  # for which nobody has to know what answers took
+        return 0
     more = len(gathered.tasks) == wanted
     sizes = learn_sizes(tx, contexts, context, len(gathered.tasks))
     unfinished = [task for task in gathered.tasks if task.id in gathered.continued][:slots]
