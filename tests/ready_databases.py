@@ -33,9 +33,11 @@ STATE = SQL("""
         (SELECT (sum(relpages), sum(reltuples)) FROM pg_class
          WHERE relnamespace = 'public'::regnamespace)::text
 """)
-OTHERS = """
+OURS = "ready databases"  # by this name the server knows who empties them
+OTHERS = f"""
     SELECT 1 FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid()
+    AND application_name <> '{OURS}'
 """
 FILLED = """
     SELECT relname, pg_relation_size(oid) FROM pg_class
@@ -54,6 +56,7 @@ class ReadyDatabases:
         """Make the one that the others are copied from."""
         self._server, self._background = server, background
         self._resting = deque[str]()
+        self._ours = dict[str, psycopg.Connection]()  # kept: to connect costs more than to empty
         self._original = _new_name()
         open_ledger(server.create_database(self._original)).close()
         with psycopg.connect(server.url_of(self._original)) as connection:
@@ -70,6 +73,8 @@ class ReadyDatabases:
 
     def drop_all(self) -> None:
         """Drop what was made."""
+        for connection in self._ours.values():
+            connection.close()
         for name in (*self._resting, self._original):
             self._background.submit(self._server.drop_database, name)
 
@@ -79,6 +84,8 @@ class ReadyDatabases:
         name = self._resting.popleft()
         if self._empty(name):
             return name
+        if name in self._ours:
+            self._ours.pop(name).close()
         self._background.submit(self._server.drop_database, name)
         return None
 
@@ -90,8 +97,10 @@ class ReadyDatabases:
     def _empty(self, name: str) -> bool:
         """Empty a database, if nothing but its rows was changed; say whether it is as new."""
         try:
-            with psycopg.connect(self._server.url_of(name)) as connection:
-                return self._is_as_made(connection) and _delete_rows(connection)
+            if name not in self._ours:
+                self._ours[name] = psycopg.connect(self._server.url_of(name), application_name=OURS)
+            with self._ours[name].transaction():
+                return self._is_as_made(self._ours[name]) and _delete_rows(self._ours[name])
         except (psycopg.OperationalError, InsufficientPrivilege):  # to pass over foreign keys
             return False
 

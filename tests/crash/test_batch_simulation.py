@@ -54,6 +54,8 @@ class Fate:
         self._living = False
         self._dead = False
         self.deaths: list[str] = []
+        gc.collect()
+        gc.freeze()  # so that only what the dead leave is looked through, after each death
 
     @contextmanager
     def life(self, clock: QuickClock) -> Iterator[None]:
