@@ -1,6 +1,12 @@
 """What is left to `make soak`: repetitions of one behaviour on PostgreSQL, and nothing else."""
 
-from tests.repetitions import Repetitions
+from pathlib import Path
+
+from quire.ledger.statements import load
+from tests import repetitions as rules
+from tests.repetitions import ABOVE_LEDGER, ONLY_USES, Repetitions
+
+TESTS = Path(rules.__file__).parent
 
 
 def test_a_test_runs_with_its_first_value_on_postgresql_and_with_all_on_sqlite() -> None:
@@ -47,3 +53,25 @@ def test_where_the_database_is_tested_nothing_is_a_repetition() -> None:
 
     for _ in range(2):
         assert not repetitions.is_repetition("tests/ledger/test_a.py::test_b[x]", values)
+
+
+def test_of_a_file_above_the_ledger_the_first_test_runs_on_postgresql() -> None:
+    repetitions, file = Repetitions(), ABOVE_LEDGER[0]
+    names = ("test_a", "test_b", ONLY_USES["ancestors"])
+
+    found = [
+        repetitions.is_repetition(f"{file}::{name}[postgres]", {"ledger_url": "postgres"})
+        for name in names
+    ]
+
+    assert found == [False, True, False]
+    for name in names:
+        assert not repetitions.is_repetition(f"{file}::{name}[sqlite]", {"ledger_url": "sqlite"})
+
+
+def test_what_is_left_out_and_what_is_not_is_there() -> None:
+    files = [TESTS.parent / file for file in ABOVE_LEDGER]
+    text = "".join(file.read_text() for file in files)
+
+    assert [name for name in ONLY_USES.values() if f"def {name}(" not in text] == []
+    assert ONLY_USES.keys() <= load("postgres").keys()
