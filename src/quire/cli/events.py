@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from quire.engine import Engine
 
 LOOK_EVERY = 0.5  # seconds between two looks for news
-AT_ONCE = 200  # events read at a time
 
 
 def events(
@@ -57,11 +56,11 @@ def events(
 
 def _follow(engine: "Engine", run: RunId, after: int, *, as_json: bool) -> None:
     """Print events as they come, until the run has ended and all of them are told."""
+    reader = engine.queries.read_events(run, after)
     while True:
         ended = engine.queries.must_get(run).state != RunState.RUNNING  # before the last look
-        found = engine.queries.events_after(run, after, AT_ONCE)
+        found = reader.read_news()
         for event in found:
-            after = event.id
             _print_line(event, as_json=as_json)
         if ended and not found:
             return

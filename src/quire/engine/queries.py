@@ -21,6 +21,7 @@ from quire.domain.states import RunState, TaskState
 from quire.domain.tasks import Failure, TaskView
 from quire.domain.wording import shared_cause
 from quire.engine.context import EngineContext
+from quire.engine.event_reader import EventReader
 from quire.engine.request_texts import describe_subject, request_text, text_alone
 from quire.engine.whole_answers import shown_outcomes
 from quire.export.result_rows import ExportedBlock, ExportedTask, block_rows, flat_rows, task_rows
@@ -293,6 +294,10 @@ class Queries:
         """What happened to a run after an event, by its number."""
         with self._context.ledger.snapshot() as tx:
             return tx.events.events_after(run, after, limit)
+
+    def read_events(self, run: RunId, after: int = 0) -> EventReader:
+        """What happens to a run after an event, for who asks again and again."""
+        return EventReader(self._context.ledger, run, after)
 
     def requests(self, run: RunId, after: int = 0, limit: int = 100) -> list[RequestLine]:
         """A page of a run's requests."""
