@@ -56,7 +56,7 @@ def test_a_deadline_that_passes_is_told_as_it_passes_at_the_end_and_afterwards(
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "rehearsal-0000-0000")
         monkeypatch.setenv("QUIRE_POLL", "0.1")
-        done = ready(*RUN, "--min-batch-size", 1, "--deadline", "3s")
+        done = ready(*RUN, "--min-batch-size", 1, "--deadline", "8s")
 
     assert f"run 1: {passed}" in done.stderr
     assert f"\n  {passed}" in done.stdout

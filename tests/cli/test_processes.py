@@ -104,7 +104,9 @@ def test_workers_side_by_side_share_one_postgresql(
     assert (status["done"], status["calls"]) == (30, 30)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.soak)]
+)
 def test_workers_side_by_side_stop_cleanly_when_interrupted(
     ready: Quire, folder: Path, number: signal.Signals
 ) -> None:

@@ -193,7 +193,10 @@ def drive_until_the_end(here: Rehearsed, run: RunHandle, clock: QuickClock, fate
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the dead close nothing
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # and say so late
-@pytest.mark.parametrize(("asks", "seed"), [(OPENAI, 0), (ANTHROPIC, 1), (GEMINI, 2), (OPENAI, 3)])
+@pytest.mark.parametrize(
+    ("asks", "seed"),
+    [(OPENAI, 0), (ANTHROPIC, 1), (GEMINI, 2), pytest.param(OPENAI, 3, marks=pytest.mark.soak)],
+)
 def test_dying_at_any_commit_among_faults_of_batches_ends_in_the_same_data(
     here: Rehearsed, clock: QuickClock, fate: Fate
 ) -> None:

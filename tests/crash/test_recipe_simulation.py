@@ -82,7 +82,7 @@ def drive_until_the_end(here: World, run: RunId, runtime: Mortal) -> None:
 
 
 @pytest.mark.parametrize("mode", ["best_effort", "throughput", "exact"])
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.soak)])
 def test_killing_at_any_point_ends_in_the_same_results(world: Worlds, seed: int, mode: str) -> None:
     runtime = Mortal(seed, chance=0.1)
     here = world(faults=FAULTS, runtime=runtime)

@@ -6,13 +6,15 @@ from tests.world import World, sentences
 
 Worlds = Callable[..., World]
 
+LATE = 2.0  # seconds, within which even a busy machine answers what is answered at once
+
 
 def test_a_call_past_its_deadline_goes_again(world: Worlds) -> None:
     here = world()
     here.ingest(sentences(3))
     here.model.script = ["hang=1"]
 
-    ended = here.run(pack_size=1, concurrency=1, call_timeout=0.3).progress()
+    ended = here.run(pack_size=1, concurrency=1, call_timeout=LATE).progress()
 
     assert (ended.done, ended.resent, here.model.calls) == (3, 1, 4)
     assert ended.presumed_pico > 0
@@ -23,9 +25,9 @@ def test_a_late_call_says_how_long_it_was_waited_for(world: Worlds) -> None:
     here.ingest(sentences(1))
     here.model.script = ["hang=1"]
 
-    run = here.run(call_timeout=0.3)
+    run = here.run(call_timeout=LATE)
 
     (request,) = here.engine.queries.requests(run.id)
     late, answered = here.engine.queries.exchange(request.id).attempts
-    assert late.error == "no answer within 0.3 s"
+    assert late.error == f"no answer within {LATE:g} s"
     assert answered.error is None

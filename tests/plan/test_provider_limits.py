@@ -181,7 +181,9 @@ def test_a_run_without_a_limit_leaves_that_of_others_alone() -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 5, 60, 500])
-@pytest.mark.parametrize("pause", [1_000, 7_000, 50_000, 250_000])
+@pytest.mark.parametrize(
+    "pause", [pytest.param(1_000, marks=pytest.mark.soak), 7_000, 50_000, 250_000]
+)
 def test_however_often_one_looks_a_slow_limit_fills_up(limit: int, pause: int) -> None:
     minutes = 3 if limit < 60 else 1
     steps = [(pause, 5) for _ in range(minutes * MINUTE // pause)]

@@ -90,7 +90,7 @@ def test_a_refused_key_is_invalid_and_not_repeated(key_server: KeyServer, provid
 def test_a_key_that_is_repeated_at_the_end_of_a_long_complaint_does_not_show_its_start(
     key_server: KeyServer,
 ) -> None:
-    for length in range(140, 200):
+    for length in range(140, 200, len(BAD) // 3):  # wherever it is cut, some end inside the key
         complaint = "x" * length + BAD
         key_server.say.update(
             status=401, body=json.dumps({"error": {"message": complaint}}).encode()

@@ -85,13 +85,18 @@ def test_an_answer_is_read_alike_from_its_json_and_from_its_bytes(name: str, ans
         assert read_from(way, row, parsed=True) == read_from(way, row, parsed=False) == reply
 
 
-@pytest.mark.parametrize(("name", "answer"), KNOWN)
-@given(place=st.integers(0, 40), value=json_of(["text", "type"]) | st.sampled_from([LARGE, HALF]))
+@pytest.mark.parametrize("name", WAYS)
+@given(
+    number=st.integers(0, 40),
+    place=st.integers(0, 40),
+    value=json_of(["text", "type"]) | st.sampled_from([LARGE, HALF]),
+)
 def test_so_is_one_with_something_strange_in_it(
-    name: str, answer: str, place: int, value: Any
+    name: str, number: int, place: int, value: Any
 ) -> None:
     way = WAYS[name]
-    body = json.loads(json.dumps(way.answers[answer][0]))
+    answers = [body for body, _ in way.answers.values()]
+    body = json.loads(json.dumps(answers[number % len(answers)]))
     holders = list(containers(body))
     holder = holders[place % len(holders)]
     holder[list(holder)[place % len(holder)]] = value

@@ -57,7 +57,7 @@ def test_spend_is_what_was_forecast(rehearse: Rehearse, asks: str, name: str) ->
 
 
 @pytest.mark.parametrize("asks", MODELS)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [NAMES[0], pytest.param(NAMES[1], marks=pytest.mark.soak)])
 def test_in_batches_too(rehearse: Rehearse, asks: str, name: str) -> None:
     here = rehearse(asks, batch_latency="0.2s")
     here.ingest([block(number) for number in range(200)])
