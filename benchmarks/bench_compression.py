@@ -11,6 +11,7 @@ from quire.local.embeddings import EmbeddingRanker
 from quire.plan.compression import Extractor
 from quire.plan.lexical_ranking import LexicalRanker
 from quire.plan.passages import cut_passages, make_extract
+from quire.plan.rare_words import RareWordRanker
 
 CASES = 240
 SIZE = 40_000  # bytes of a document
@@ -47,7 +48,7 @@ def random_passages(case: PlantedCase, size: int) -> str:
 
 
 WAYS: dict[str, Shorten] = {
-    "extract, local embeddings": by_ranking(EmbeddingRanker()),
+    "extract, local embeddings": by_ranking(RareWordRanker(EmbeddingRanker())),
     "extract, lexical": by_ranking(LexicalRanker()),
     "random passages": random_passages,
     "head and tail": head_and_tail,

@@ -36,15 +36,16 @@ class EngineContext:
     runtime: Runtime
     contexts: Contexts  # what runs were told, read once for all queries
     exact_tokens: bool = False  # count with the model's tokenizer, if installed, when planning
-    choose_ranker: Callable[[], Ranker] = field(default=lambda: _best_ranker())  # for extracts
+    choose_ranker: Callable[[], Ranker] = field(default=lambda: best_ranker())  # for extracts
 
 
-def _best_ranker() -> Ranker:
-    """Local embeddings where they are installed, else shared words."""
+def best_ranker() -> Ranker:
+    """Local embeddings and rare words where those are installed, else all shared words."""
     from quire.local.embeddings import EmbeddingRanker, embeddings_installed
     from quire.plan.lexical_ranking import LexicalRanker
+    from quire.plan.rare_words import RareWordRanker
 
-    return EmbeddingRanker() if embeddings_installed() else LexicalRanker()
+    return RareWordRanker(EmbeddingRanker()) if embeddings_installed() else LexicalRanker()
 
 
 def make_context(
