@@ -26,7 +26,7 @@ def test_no_connection_is_made_only_to_see_whether_one_can_be(
     made = list[object]()
     connect = psycopg.Connection.connect.__func__  # type: ignore[attr-defined]  # of any class
 
-    def count(cls: type, *args: object, **options: object) -> object:
+    def count(cls: type, /, *args: object, **options: object) -> object:
         made.append(args)
         return connect(cls, *args, **options)
 
