@@ -33,8 +33,8 @@ def next_move(
     if usual or not policy.max_continuations or answered.stop is Stop.REFUSAL:
         return ChainMove(_say_limit(given, judged))
     whole = whole_answer(given)
-    if whole.gap is None:  # also where nothing of it came, as of tools that are cut off
-        return ChainMove(_say_limit(given, judged))
+    if whole.gap is None:
+        return ChainMove(_fail_if_cut(given, judged))
     step = after_piece(
         continued=len(chain), added=whole.added, fits=_fits(context, answered), policy=policy
     )
@@ -87,14 +87,27 @@ def _fail_refused(judged: ResponseJudgement, reason: str) -> ResponseJudgement:
     )
 
 
+def _fail_if_cut(given: GivenAnswer, judged: ResponseJudgement) -> ResponseJudgement:
+    """Fail where nothing came before the limit, as of tools: asked again, nothing would come."""
+    if not _is_cut_for_good(given):
+        return judged
+    return _fail_refused(judged, limit_text(given.answered.max_output))
+
+
+def _is_cut_for_good(given: GivenAnswer) -> bool:
+    """Whether an answer was cut off, and no other call would have more room."""
+    cut_off = given.answered.stop is Stop.LENGTH
+    return cut_off and given.answered.max_output >= given.context.facts.max_output
+
+
 def _say_limit(given: GivenAnswer, judged: ResponseJudgement) -> ResponseJudgement:
     """Say at which limit an answer was cut off, where no other call would have more room."""
-    limit = given.answered.max_output
-    if given.answered.stop is not Stop.LENGTH or limit < given.context.facts.max_output:
+    if not _is_cut_for_good(given):
         return judged
+    reasons = (limit_text(given.answered.max_output),)
     return judged._replace(
         verdicts={
-            uid: verdict._replace(reasons=(limit_text(limit),))
+            uid: verdict._replace(reasons=reasons)
             if verdict.blame is Blame.PACK and verdict.judgement is Judgement.RETRY
             else verdict
             for uid, verdict in judged.verdicts.items()
