@@ -27,7 +27,9 @@ from tests.time_limits import time_limit
 from tests.warm import warm_starts
 from tests.world import World
 
-COLLECT_AFTER = 20_000  # new objects; after 700, as Python does by itself, takes a tenth of all CPU
+# After so many new objects; after 700, as Python does by itself, it takes a tenth of all CPU. The
+# third is low for the sake of memory: what three processes leave lying about adds up.
+COLLECT_AFTER = (10_000, 10, 5)
 
 gc.disable()  # until all tests are collected: what is made by then stays
 use_quick_folder()  # before pytest looks for a folder of its own
@@ -84,7 +86,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """What was collected stays: no search for garbage has to go through thousands of tests."""
     gc.freeze()
-    gc.set_threshold(COLLECT_AFTER)
+    gc.set_threshold(*COLLECT_AFTER)
     gc.enable()
 
 

@@ -54,6 +54,7 @@ ABOVE_LEDGER = (
     "tests/pipeline/test_undecidable.py",
     "tests/pipeline/test_verdicts.py",
     "tests/rehearsed/test_batch_rows.py",
+    "tests/rehearsed/test_late_batches.py",
     "tests/rehearsed/test_stage_controls.py",
     "tests/rehearsed/test_two_vendors.py",
     "tests/rehearsed/test_unread_lines.py",
