@@ -145,11 +145,15 @@ class Rehearsed(World):
         """Order a run over everything."""
         return self.engine.run(schema=schema or METADATA, model=self.asks, **policy)
 
-    def bill(self) -> int:
-        """What the server carried out, at the catalog's prices, each call rounded up."""
+    def bill(self, *, pages: bool = True) -> int:
+        """What the server carried out, at the catalog's prices; also what it answered with pages.
+
+        For a page that comes in the place of a direct answer no money is presumed.
+        """
         return sum(
             price_call(self.facts, usage, batched=entry.route == "batch")
             for entry, usage in billed_entries(self.server.entries())
+            if pages or entry.route == "batch" or "garbage" not in entry.fault
         )
 
     def lines(self, run: RunId) -> list[RequestLine]:
