@@ -32,6 +32,7 @@ ADDED = {
     "credentials": ("accepted_at",),
     "results": ("notes",),
     "runs": ("noted_progress", "noted_progress_at"),
+    "lanes": ("given_up_at",),
 }
 ADDED_TABLES = (
     "outbox",
@@ -40,6 +41,8 @@ ADDED_TABLES = (
     "extracts",
     "compressions",
     "pieces",
+    "embeddings",
+    "embedding_tasks",
 )  # later ones
 ADDED_INDEXES = (
     "documents_result",

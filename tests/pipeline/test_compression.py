@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from quire.dispatch.runtime import COMPRESSION_POINTS
+from quire.domain.embeddings import RANKERS
 from quire.domain.ids import DocumentId, TaskId
 from quire.domain.recipes import Stage
 from quire.engine import RunHandle
@@ -275,17 +276,18 @@ def test_of_two_workers_one_compresses_and_the_late_one_changes_nothing(world: W
     here.ingest(long_document())
     engine, contexts, ranker = here.engine, Contexts(), LexicalRanker()
     run = engine.start(engine.orders.resolve(recipe=recipe(ASK), model=SMALL, policy={}))
+    versions = dict.fromkeys(RANKERS, ranker.version)
 
     with engine.ledger.transaction() as tx:
         slow, quick = (tx.workers.add_worker("h", no, "1", NOW, None) for no in (1, 2))
         advance(tx, contexts, NOW)
         (lane,) = tx.requests.lanes_of_run(run.id)
         prepare(tx, contexts, contexts.of_lane(tx, lane), NOW)
-        (first,) = take_oversized(tx, contexts, slow, ranker.version, NOW)
-        assert take_oversized(tx, contexts, quick, ranker.version, NOW) == []
+        (first,) = take_oversized(tx, contexts, slow, versions, NOW)
+        assert take_oversized(tx, contexts, quick, versions, NOW) == []
         tx.workers.end_workers([slow], NOW)
         tx.extracts.release_compressions()
-        (second,) = take_oversized(tx, contexts, quick, ranker.version, NOW)
+        (second,) = take_oversized(tx, contexts, quick, versions, NOW)
         late = store_compressed(tx, slow, [compress_task(first, ranker)])
         stored = store_compressed(tx, quick, [compress_task(second, ranker)])
 

@@ -132,6 +132,12 @@ POLICY_OPTIONS: Mapping[str, tuple[type, str, str]] = {
         "TOKENS",
         f"The least output to expect of a block ({_BUILT_IN.estimated_output_per_task}).",
     ),
+    "embedder": (
+        str,
+        "WHO",
+        "Who ranks passages of prompts that are too large: auto, local, words, or a model of"
+        f" embeddings ({_BUILT_IN.embedder}).",
+    ),
     "ledger": (str, "lean|full", "Render bodies again, or store them."),
 }
 _OTHER_FLAGS = {"ledger": "ledger_bodies"}  # --ledger says where the ledger is

@@ -58,8 +58,7 @@ def _recipe_heading(planned: "Plan") -> str:
     about = f"{quantity(planned.documents, 'document')}, {quantity(planned.blocks, 'block')}"
     order = planned.order
     note = f" ({order.facts.note})" if order.facts.note else ""
-    others = (model_label(facts.name) for facts in order.models)
-    asked = ", ".join([f"{order.facts.name}{note}", *others])
+    asked = ", ".join([f"{order.facts.name}{note}", *(model_label(it.name) for it in order.models)])
     return f"{about} · recipe {order.recipe.name} · {asked}"
 
 
@@ -77,15 +76,16 @@ def _stage_cells(forecast: "StageForecast") -> Iterator[object]:
 def _recipe_notes(planned: "Plan") -> Iterator[str]:
     if planned.rough:
         yield "~ is a rough guess: how long answers are is known when some have come"
-    yield from filter(None, map(_window_note, planned.stages))
+    rankers = {it.stage: f"ranked by {it.model}" for it in planned.stages if it.embeds}
+    yield from filter(None, (_window_note(it, rankers.get(it.stage)) for it in planned.stages))
     for critic in planned.order.recipe.stages:
         if critic.critic == GATE:
             yield f"{critic.name}: what it vetoes is asked again, and is not in the cost"
 
 
-def _window_note(stage: "StageForecast") -> str:
+def _window_note(stage: "StageForecast", how: str | None) -> str:
     """What does not fit the window of the model, and what becomes of it."""
-    if not stage.tasks:
+    if not (stage.tasks or stage.embeds):
         return f"{stage.stage}: there is nothing to ask about; are its documents ingested?"
     room = (
         f"{stage.stage}: a prompt may take {stage.largest:,} tokens, and {stage.model} has room for"
@@ -101,12 +101,12 @@ def _window_note(stage: "StageForecast") -> str:
         prompts_do = quantity(stage.tasks, "prompt does", "prompts do")
         return (
             f"{stage.stage}: {stage.compressed:,} of {prompts_do} not fit the window of"
-            f" {stage.model}: what is shown is compressed, here and for nothing"
+            f" {stage.model}: what is shown is compressed, {how or 'here and for nothing'}"
         )
     if stage.fits:
         return ""
     if stage.compressible:
-        return f"{room}: what does not fit is compressed, here and for nothing"
+        return f"{room}: what does not fit is compressed, {how or 'here and for nothing'}"
     return f"{room}: what does not fit fails unpaid; choose a larger window"
 
 
@@ -145,6 +145,7 @@ def _recipe_json(planned: "Plan") -> dict[str, object]:
                 "fits": stage.fits,
                 "oversized": stage.oversized,
                 "compressed": stage.compressed,
+                "embeds": stage.embeds,
             }
             for stage in planned.stages
         ],

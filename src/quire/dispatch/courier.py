@@ -9,7 +9,12 @@ from itertools import groupby
 from typing import NamedTuple
 
 from quire.dispatch.loop_context import LoopContext
-from quire.dispatch.response_decoder import build_answer, decode_response, describe_error
+from quire.dispatch.response_decoder import (
+    build_answer,
+    check_embeddings,
+    decode_response,
+    describe_error,
+)
 from quire.domain.errors import ProviderError, Remedy, Undecodable, UsageError
 from quire.domain.ids import AttemptId, LaneId, RunId, WorkerId
 from quire.domain.requests import CallFailure
@@ -258,6 +263,8 @@ class Courier:
         rests: list[datetime] = []
         for lane in lanes:
             context = self._contexts.of_lane(tx, lane)
+            if context.embeds and not tx.requests.count_queued_in_lane(lane.id, 1):
+                continue  # where nothing is to be embedded, no key is missed
             window = self._window_of(tx, context, now)
             share = self._share_of(context, window, out, shares[lane.model])
             account = self._accounts.choose(tx, context, now) if share else None
@@ -335,6 +342,8 @@ class Courier:
         attempt, reply = outgoing.call.attempt_id, decode_response(provider, raw)
         if isinstance(reply, Undecodable) and reply.odd and sent.problem:
             reply = Undecodable(sent.problem, reply.odd)
+        if outgoing.context.embeds:
+            reply = check_embeddings(outgoing.call, raw, reply)
         version, presumed = provider.decoder_version, outgoing.reserved
         answer = build_answer(outgoing.context, attempt, raw, reply, version, presumed)
         self._take_back(ReturnedCall(outgoing, answer, sent.rates))

@@ -14,6 +14,7 @@ from quire.domain.errors import AddressInvalid, ProviderError, Remedy, UsageErro
 from quire.domain.models import ModelFacts
 from quire.domain.reasons import HoldCause
 from quire.ledger.ledger import Transaction
+from quire.pipeline.calls.embed import give_up_embedder
 from quire.pipeline.calls.record import hold_run
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.providers.protocol import BatchApi, HttpClient, Provider
@@ -37,10 +38,13 @@ class WorkerAccounts:
         self._known: dict[tuple[str, str], tuple[AccountChoice, datetime]] = {}
 
     def choose(self, tx: Transaction, context: LaneContext, now: datetime) -> Account | None:
-        """The account to send with; None, and the run is held, where there is none."""
+        """The account to send with; None where there is none: the run is held, if it must be."""
         chosen = self._cached_choice(tx, context.facts, now)
         if chosen.accounts:
             return chosen.accounts[0]
+        if context.embeds:
+            give_up_embedder(tx, context, str(chosen.problem), now)
+            return None
         no_address = isinstance(chosen.problem, AddressInvalid)
         cause = HoldCause.ADDRESS_INVALID if no_address else HoldCause.NO_KEY
         hold_run(tx, context.run_id, cause, now, problem=str(chosen.problem))

@@ -9,9 +9,10 @@ from quire.domain.errors import OddBody, Undecodable
 from quire.domain.ids import AttemptId
 from quire.domain.models import Usage
 from quire.domain.pricing import price_call
-from quire.domain.requests import Answer, Reply, Stop
+from quire.domain.requests import Answer, Call, Reply, Stop
 from quire.domain.runs import BATCH
 from quire.pipeline.contexts import LaneContext
+from quire.providers.embedding_formats import read_vectors
 from quire.providers.protocol import BatchApi, Provider
 from quire.providers.wire import MOST_TOKENS
 
@@ -38,6 +39,19 @@ def decode_response(
     except Exception as error:  # noqa: BLE001 - a bug in a decoder must not cost the answer
         return Undecodable(f"the decoder failed: {describe_error(error)}")
     return reply
+
+
+def check_embeddings(call: Call, raw: bytes, reply: Reply | Undecodable) -> Reply:
+    """What came back for passages: declined, whatever it is, unless there is a vector for each.
+
+    Nobody waits for a newer decoder: shared words do instead, and the paid bytes are kept.
+    """
+    try:
+        whole = len(read_vectors(raw)) == len(call.passages)
+    except Undecodable:
+        whole = False
+    usage = reply.usage if isinstance(reply, Reply) else Usage(exact=False)
+    return Reply("", Stop.END if whole else Stop.REFUSAL, usage)
 
 
 def build_answer(

@@ -37,6 +37,7 @@ BATCH_POINTS = (  # and these, where calls travel in batches
     "after_collect",
 )
 COMPRESSION_POINTS = ("after_take", "before_extracts", "after_extracts")  # and where one shrinks
+EMBEDDING_POINTS = ("after_embeddings",)  # and where passages are embedded for that
 
 
 class Runtime:

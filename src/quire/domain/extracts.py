@@ -31,6 +31,7 @@ class NewExtract(NamedTuple):
     text: str
     tokens: int  # of the whole text, as they are expected
     kept: int  # tokens of the extract
+    instead: bool = False  # by shared words, because who was to rank could not
 
 
 class CompressedText(NamedTuple):
@@ -39,6 +40,7 @@ class CompressedText(NamedTuple):
     name: str
     tokens: int
     kept: int
+    instead: bool = False  # by shared words, because who was to rank could not
 
 
 class Ranker(Protocol):

@@ -34,6 +34,7 @@ class NoteKind(StrEnum):
     CONVERTED = "converted"  # to the one type that may stand there, losing nothing
     DROPPED = "dropped"  # nobody asked for it
     COMPRESSED = "compressed"  # a text of the prompt: `written` tokens were shortened to `read`
+    RANKED_BY_WORDS = "ranked_by_words"  # such a text, because whoever was to rank it could not
     INCOMPLETE = "incomplete"  # it is not whole, and nobody goes on with it: `written` says why
 
 

@@ -104,6 +104,8 @@ class ModelFacts:
     retires: str = ""  # a date
     note: str = ""
     window_guessed: bool = False  # nobody stated it: that a call exceeds it proves nothing
+    embeds: bool = False  # it makes embeddings, and answers nothing
+    dimensions: int = 0  # numbers of a vector to ask it for; 0 = as many as it makes
 
     def as_json(self) -> dict[str, Json]:
         """All of it, for the run's snapshot."""

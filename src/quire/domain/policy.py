@@ -30,6 +30,7 @@ class Policy:
     repair_after_failures: int = 2  # wrong answers before a task is told why; 0 = never
     hold_failed_percent: int = 20  # of the last tasks: if more fail, the run is held; 100 = never
     hold_cost_percent: int = 300  # of the forecast: if the last answers cost more, it is held
+    embedder: str = "auto"  # who ranks passages: auto, local, words, or a model of embeddings
     ledger: str = "lean"  # lean = bodies are rendered again; full = bodies are stored
 
 

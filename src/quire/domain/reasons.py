@@ -52,6 +52,7 @@ class EventKind(StrEnum):
     REJECTED = "rejected"
     KEY_REFUSED = "key_refused"
     USAGE_ESTIMATED = "usage_estimated"  # the provider does not say what calls used
+    EMBEDDER_FAILED = "embedder_failed"  # passages are ranked by shared words instead
     ANSWER_ODD = "answer_odd"  # in no vendor's form
     FELL_BACK = "fell_back"  # to a weaker way, for a part of all calls that a server refuses
     PROVIDER_WAITS = "provider_waits"  # it asked not to be called for long

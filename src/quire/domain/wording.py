@@ -327,6 +327,9 @@ _EVENT_TEXTS: dict[EventKind, str | Callable[[Fields], str]] = {
     EventKind.USAGE_ESTIMATED: (
         "{model} does not say what calls used: tokens are estimated, and their cost is presumed"
     ),
+    EventKind.EMBEDDER_FAILED: (
+        "{model} gives no embeddings: {problem}; passages are ranked by shared words instead"
+    ),
     EventKind.FELL_BACK: _fallback_text,
     EventKind.PROVIDER_WAITS: "{model} is not asked before {until}: {problem}",
     EventKind.DEADLINE_PASSED: _deadline_text,
@@ -378,6 +381,8 @@ def note_text(note: ReadingNote) -> str:
     if note.kind == NoteKind.COMPRESSED:
         before, after = int(note.written), int(note.read)
         return f"{note.path}: was compressed from about {before:,} tokens to {after:,}"
+    if note.kind == NoteKind.RANKED_BY_WORDS:
+        return f"{note.path}: its passages were ranked by shared words, for want of embeddings"
     if note.kind == NoteKind.DROPPED:
         return f"{note.path}: is dropped, nobody asked for it"
     if note.kind == NoteKind.INCOMPLETE:

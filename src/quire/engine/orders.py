@@ -13,6 +13,7 @@ from quire.domain.ids import DocumentId, RunId
 from quire.domain.models import ModelFacts, Params
 from quire.domain.recipes import SAME, Recipe, Schema
 from quire.engine.context import EngineContext, own_models
+from quire.engine.embedders import refuse_as_answerer, with_embedders
 from quire.engine.library import Library, Over, SchemaSource
 from quire.export.result_selection import choose_stage
 from quire.ledger.ledger import Ledger
@@ -193,7 +194,8 @@ def resolve_order(
     besides = {item.name: item for item in known.values() if item.name != facts.name}
     if not besides:  # several models agree on a way when it is chosen
         policy = with_usual_route(policy, facts)
-    return Order(recipe=recipe, facts=facts, models=tuple(besides.values()), policy=policy)
+    order = Order(recipe=recipe, facts=facts, models=tuple(besides.values()), policy=policy)
+    return with_embedders(settings, order)
 
 
 def read_recipe(source: RecipeSource, registry: Registry, parameters: Mapping[str, Json]) -> Recipe:
@@ -215,6 +217,7 @@ def _check_models(recipe: Recipe, own: str, known: Mapping[str, ModelFacts]) -> 
     """Refuse what a model of some stage would refuse, or has nothing to read of."""
     for stage in recipe.stages:
         for name in possible_models(recipe, stage, own):
+            refuse_as_answerer(known[name])
             _check_params(known[name], stage.params)
     _check_own_models(recipe, own)
 

@@ -35,6 +35,8 @@ def request_text(tx: Transaction, contexts: Contexts, view: RequestView) -> Call
     """What a request says, stored or rendered again; None once part of it was purged."""
     if view.purged:
         return None if view.body is None else CallText(view.body)
+    if view.kind == RequestKind.EMBED:
+        return CallText(view.body or "")
     if view.kind == RequestKind.CONTINUATION:
         return _continuation(tx, contexts, view)
     context = contexts.any_of_stage(tx, view.run_id, view.stage_id)

@@ -1,6 +1,6 @@
 """Stage sizes: how many tasks each stage of an order has, how large they are, what each takes."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from quire.domain.batches import BatchRules
@@ -14,11 +14,13 @@ from quire.pipeline.calls.render import reads_many
 from quire.pipeline.commands.start import Order
 from quire.pipeline.run_spec import RunSpec, possible_models
 from quire.plan.builtin_groupings import shows_documents
+from quire.plan.embedding_forecasts import forecast_embeddings
 from quire.plan.rendering import render_prefix
 from quire.plan.stage_counts import InputCount, LineCount, count_things, inputs_per_task, line_count
 from quire.plan.stage_forecasts import StageForecast, StageWork, answer_bytes, forecast_stage
 from quire.plan.templates import SUBJECT_NAMES, Template, compile_template
 from quire.plan.token_estimates import NO_PAST_CALLS
+from quire.providers.vendors import vendor_facts
 from quire.recipes.plugin_registry import Registry
 
 WORDS = 60  # bytes of a title, a name, or what a grouping says
@@ -70,7 +72,7 @@ class StageForecaster:
             run_id=RunId(0),
             recipe=recipe,
             policy=order.policy,
-            models=(order.facts, *order.models),
+            models=(order.facts, *order.models, *order.embedders),
             stage_ids={stage.name: StageId(no) for no, stage in enumerate(recipe.stages)},
             registry=registry,
         )
@@ -83,32 +85,41 @@ class StageForecaster:
         spec, stage_prompt = self._spec, self._spec.stage_prompts[stage.name]
         sizes = self._measure(stage)
         names = possible_models(self._order.recipe, stage, self._order.facts.name)
-        found = [
-            forecast_stage(
-                StageWork(
-                    stage=stage_prompt.stage,
-                    facts=facts,
-                    policy=spec.policy_of(stage),
-                    rules=rules(facts.provider),
-                    tasks=tasks,
-                    content=sizes.content,
-                    largest=sizes.largest,
-                    rough=bool(stage.upstream) or stage.schema is None,
-                    sizes=self._tx.documents.block_sizes(self._document_ids(stage))
-                    if stage_prompt.by_block
-                    else None,
-                    contents=self._contents(stage, sizes.content),
-                    fixed=self._fixed_bytes(stage),
-                    past=self._past.get((stage.name, name), NO_PAST_CALLS),
-                )
+        contents = self._contents(stage, sizes.content)
+        listed = None if contents is None else list(contents)
+        works = [
+            StageWork(
+                stage=stage_prompt.stage,
+                facts=facts,
+                policy=spec.policy_of(stage),
+                rules=rules(facts.provider),
+                tasks=tasks,
+                content=sizes.content,
+                largest=sizes.largest,
+                rough=bool(stage.upstream) or stage.schema is None,
+                sizes=self._tx.documents.block_sizes(self._document_ids(stage))
+                if stage_prompt.by_block
+                else None,
+                contents=listed,
+                fixed=self._fixed_bytes(stage),
+                past=self._past.get((stage.name, name), NO_PAST_CALLS),
             )
             for name, tasks in _share_tasks(names, sizes.tasks)
             for facts in [spec.models[spec.model_numbers[name]]]
         ]
+        found = [forecast_stage(work) for work in works]
         answered = sum(item.tasks - item.oversized for item in found)
         self._sizes[stage.name] = sizes._replace(tasks=answered)
         self._counts[stage.name] = line_count(spec.lineage, stage, self._counts, answered)
-        return found
+        return [*found, *self._forecast_embeddings(works)]
+
+    def _forecast_embeddings(self, works: Sequence[StageWork]) -> Iterator[StageForecast]:
+        """What ranking passages costs, where a model is asked to."""
+        name = works[0].policy.embedder
+        for facts in self._order.embedders:
+            rules = vendor_facts(facts.provider).embeddings
+            if facts.name == name and rules and (found := forecast_embeddings(works, facts, rules)):
+                yield found
 
     def _measure(self, stage: Stage) -> _Sizes:
         document_set, grouping = self._document_set(stage), self._spec.grouping_of(stage)

@@ -15,6 +15,7 @@ from quire.ledger.tables.controls import Controls
 from quire.ledger.tables.credentials import Credentials
 from quire.ledger.tables.critiques import Critiques
 from quire.ledger.tables.documents import Documents
+from quire.ledger.tables.embeddings import EmbeddingTable
 from quire.ledger.tables.extracts import ExtractTable
 from quire.ledger.tables.fallbacks import FallbackTable
 from quire.ledger.tables.holds import Events, Holds
@@ -62,7 +63,10 @@ class Transaction:
         self.levels = LimitLevels(connection, workspace)
         self.caches = PrefixCaches(connection, workspace)
         self.fallbacks = FallbackTable(connection, workspace)
-        self.extracts = ExtractTable(connection, workspace)
+        self.extracts, self.embeddings = (
+            ExtractTable(connection, workspace),
+            EmbeddingTable(connection, workspace),
+        )
         self.workers = Workers(connection)
         self.pieces = Pieces(connection, workspace)
         self.purges = Purges(connection, workspace)

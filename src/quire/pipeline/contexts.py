@@ -71,6 +71,7 @@ class SweepMemo:
         self._states[key] = (state, now)
 
 
+NO_PREFIX = Prefix(system="", output_schema={}, nested=False, hash=bytes(32))  # of embeddings
 FIRST_SETTLE_GROUP = 64  # answers judged at once, before it is known how long they are
 PACED_CALLS = 4  # in flight, of a run that goes steadily
 
@@ -126,6 +127,11 @@ class LaneContext:
     def stable_turns(self) -> int:
         """How many turns of the history all calls of the stage begin with."""
         return len(self.stage_prompt.history.stable) if self.stage_prompt.history else 0
+
+    @property
+    def embeds(self) -> bool:
+        """Whether its calls ask for embeddings, and are about no tasks."""
+        return self.facts.embeds
 
     @property
     def answers_json(self) -> bool:
@@ -266,7 +272,7 @@ def build_lane_context(lane: Lane, spec: RunSpec, places: Places) -> LaneContext
     stage_prompt = spec.stage_prompts[spec.stages[lane.stage_id].name]
     facts = limit_to_stage(facts, stage_prompt.stage)
     stage, policy = stage_prompt.stage, _pace_policy(spec.policy_of(stage_prompt.stage))
-    head = render_prefix(stage)
+    head = NO_PREFIX if facts.embeds else render_prefix(stage)
     head_bytes, prompt_bytes = prefix_bytes(head), len(stage.prompt.encode())
     caching, long_lived = _caching(lane, policy, facts, _kept_text(head, stage_prompt))
     gates = [] if spec.missing_plugins else spec.gates_of(stage)  # then nobody packs or judges
@@ -281,9 +287,9 @@ def build_lane_context(lane: Lane, spec: RunSpec, places: Places) -> LaneContext
         policy=policy,
         facts=facts,
         provider=facts.provider,
-        request_head=_request_heads(head, stage.params, facts.name),
+        request_head=_request_heads(head, stage.params, facts),
         prefix=head,
-        prefix_bytes=head_bytes + prompt_bytes,
+        prefix_bytes=0 if facts.embeds else head_bytes + prompt_bytes,
         shape=_shape(stage, is_lenient(policy, weakest_form(facts, places.values()))),
         output_shape=output_shape(stage.schema, policy.estimated_output_per_task),
         token_use=guess_token_use(stage, facts, head),
@@ -351,11 +357,16 @@ def _caching(lane: Lane, policy: Policy, facts: ModelFacts, kept: str) -> tuple[
     return (inside.mark if lane.route == BATCH else cached), inside.long_lived
 
 
-def _request_heads(head: Prefix, params: Params, model: str) -> Callable[[int], RequestHead]:
+def _request_heads(head: Prefix, params: Params, facts: ModelFacts) -> Callable[[int], RequestHead]:
+    if facts.embeds:
+        asked = {"dimensions": facts.dimensions} if facts.dimensions else {}
+        embedding_head = RequestHead(Params(), canonical_json(asked), b"")
+        return lambda max_output: embedding_head
+
     @lru_cache(maxsize=1024)
     def request_head(max_output: int) -> RequestHead:
         limited = replace(params, max_tokens=max_output)
         text = canonical_json(limited.as_json())
-        return RequestHead(limited, text, payload_head(head.hash, limited, model))
+        return RequestHead(limited, text, payload_head(head.hash, limited, facts.name))
 
     return request_head

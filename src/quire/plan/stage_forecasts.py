@@ -48,6 +48,7 @@ class StageForecast:
     compressible: bool = False  # what is too large is compressed, as far as it can be
     forecast: Forecast | None = None  # every way its calls could go; texts have only one
     reused: bool = False  # an earlier run has its answers: nothing is asked
+    embeds: bool = False  # these are calls for embeddings, and owe no answers
 
     @property
     def cost_usd(self) -> float:

@@ -9,6 +9,7 @@ from quire.domain.errors import ProviderError, Remedy
 from quire.domain.models import StructuredOutput
 from quire.domain.requests import Call, Reply
 from quire.providers import error_codes
+from quire.providers.embedding_formats import EMBEDDINGS_PATH, encode_passages, read_embeddings
 from quire.providers.event_streams import load_answer
 from quire.providers.openai_formats import encode_chat, read_chat
 from quire.providers.protocol import HttpRequest, HttpResponse
@@ -37,16 +38,20 @@ class Compatible:
         base = call.wire.url or account.base_url or facts.base_url
         if base and "://" not in base and facts.own_machine:  # OLLAMA_HOST=127.0.0.1:11434
             base = f"http://{base}"
+        end, body = "/chat/completions", b""
+        if call.passages:
+            end, body = EMBEDDINGS_PATH, encode_passages(call, facts.embeddings)
         return HttpRequest(
-            endpoint_url(self.name, base, facts.path, "/chat/completions"),
+            endpoint_url(self.name, base, facts.path, end),
             headers("Authorization", account.key, "Bearer "),
-            encode_chat(call, facts.chat),
+            body or encode_chat(call, facts.chat),
             facts.start_hint,
         )
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a completion, or raise Undecodable."""
-        return read_chat(load_answer(raw, body), free=self.facts.own_machine)
+        read = load_answer(raw, body)
+        return read_embeddings(read) or read_chat(read, free=self.facts.own_machine)
 
     def classify(self, response: HttpResponse) -> ProviderError:
         """Say what can be done about an error."""

@@ -30,6 +30,7 @@ from quire.providers.batch_requests import (
     reference,
     row_custom_id,
 )
+from quire.providers.embedding_formats import encode_google_passages
 from quire.providers.google import (
     GoogleFormat,
     encode_content,
@@ -58,11 +59,12 @@ class Gemini(GoogleFormat):
     def encode(self, call: Call, account: Account) -> HttpRequest:
         """Put a call into contents."""
         base = call.wire.url or account.base_url or BASE_URL
-        end = f"/models/{quote(wire.model_id(call), safe='')}:generateContent"
+        act = "batchEmbedContents" if call.passages else "generateContent"
+        end = f"/models/{quote(wire.model_id(call), safe='')}:{act}"
         return HttpRequest(
             versioned_url(self.name, base, VERSION, end),
             wire.headers("x-goog-api-key", account.key),
-            encode_content(call),
+            encode_google_passages(call) if call.passages else encode_content(call),
         )
 
 

@@ -23,6 +23,7 @@ from quire.providers.batch_requests import (
     unreadable_row,
     unusable_row,
 )
+from quire.providers.embedding_formats import read_embeddings
 from quire.providers.event_streams import load_answer
 from quire.providers.http import one_line
 from quire.providers.portable_schemas import SchemaDialect, portable_schema
@@ -71,7 +72,8 @@ class GoogleFormat:
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read the first candidate."""
-        return read_content(self.name, load_answer(raw, body))
+        read = load_answer(raw, body)
+        return read_embeddings(read) or read_content(self.name, read)
 
     def classify(self, response: HttpResponse) -> ProviderError:
         """Say what can be done about an error."""

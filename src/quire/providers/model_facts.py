@@ -187,6 +187,8 @@ def facts_from_statement(name: str, values: JsonObject, start: ModelFacts | None
         window_guessed=table.flag(
             "window_guessed", start.window_guessed and "window" not in table.values
         ),
+        embeds=table.flag("embeds", start.embeds),
+        dimensions=_default(table.whole_number("dimensions"), start.dimensions),
         note=table.text("note", "" if price != start.price and is_free(start) else start.note),
     )
     _check(table, facts)

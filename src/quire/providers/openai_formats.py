@@ -13,6 +13,7 @@ from quire.domain.ids import fingerprint
 from quire.domain.models import CacheMarking, StructuredOutput, Usage
 from quire.domain.requests import Call, Reply, Role, Stop
 from quire.providers import error_codes, wire
+from quire.providers.embedding_formats import EMBEDDINGS_PATH, encode_passages, read_embeddings
 from quire.providers.event_streams import load_answer
 from quire.providers.portable_schemas import SchemaDialect, portable_schema
 from quire.providers.protocol import HttpResponse
@@ -41,7 +42,8 @@ class OpenAIFormats:
 
     def decode(self, raw: bytes, body: JsonObject | None = None) -> Reply:
         """Read a body of either API, or raise Undecodable."""
-        return read_either(load_answer(raw, body))
+        read = load_answer(raw, body)
+        return read_embeddings(read) or read_either(read)
 
     def classify(self, response: HttpResponse) -> ProviderError:
         """Say what can be done about an error."""
@@ -57,6 +59,8 @@ class OpenAIFormats:
 
     def encode_body(self, call: Call, account: Account) -> tuple[str, bytes]:
         """The endpoint that the account's calls go to, and what one says there."""
+        if call.passages:
+            return EMBEDDINGS_PATH, encode_passages(call, VENDORS[self.name].embeddings)
         if account.options.get("api") == "chat":
             return "/chat/completions", encode_chat(call, VENDORS[self.name].chat)
         return "/responses", encode_responses(call)

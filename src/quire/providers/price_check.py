@@ -1,6 +1,7 @@
 """Price check: our prices beside those of genai-prices, if installed."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from importlib.util import find_spec
@@ -37,6 +38,8 @@ def price_differences(models: Iterable[ModelFacts], at: datetime) -> list[PriceD
         for above, ours in ((0, facts.price), *facts.tiers):
             theirs = _their_price(facts, above, at)
             if theirs is not None:
+                if facts.embeds:  # nothing is written; some say that it costs what is read
+                    theirs = replace(theirs, output=ours.output)
                 found += _compare(facts.name, f" above {above:,}" if above else "", ours, theirs)
     return found
 

@@ -14,8 +14,10 @@ from quire.domain.ids import fingerprint
 from quire.domain.models import Usage
 from quire.domain.requests import Call, Reply, Stop
 from quire.providers.catalog import CATALOG
+from quire.providers.embedding_formats import read_embeddings
 from quire.providers.protocol import RawResponse
-from quire.simulated.call_outcomes import SimulatedOutcome, respond
+from quire.simulated.call_outcomes import UNANSWERED, SimulatedOutcome, respond
+from quire.simulated.embeddings import embed_text, embedded_tokens
 from quire.simulated.fault_scripts import NO_FAULTS, Faults
 
 GARBAGE = b"\xff\xfe<html><body>simulated: this is no answer</body></html>"
@@ -51,6 +53,8 @@ class SimulatedProvider:
     async def send(self, call: Call, account: Account = KEYLESS_ACCOUNT) -> RawResponse:
         """Answer one call, or fail it as the script says."""
         facts = CATALOG.get(call.model)
+        if call.passages:
+            return await self._embed(call)
         outcome = respond(call, self.faults, facts.max_output if facts else None)
         self._log_call(call, outcome)
         if outcome.fault == "hang":
@@ -73,6 +77,8 @@ class SimulatedProvider:
         """Read a body that `send` returned; anything else is Undecodable."""
         try:
             found: Any = orjson.loads(raw) if body is None else body
+            if "data" in found and (reply := read_embeddings(found)):
+                return reply
             usage = found["usage"]
             text, stop = found["text"], _STOPS[found["stop"]]
             counts = (usage["input_tokens"], usage["output_tokens"])
@@ -83,6 +89,31 @@ class SimulatedProvider:
         if any(type(count) is not int or count < 0 for count in counts):
             raise Undecodable("the simulated response has no usable token counts")
         return Reply(text=text, stop=stop, usage=Usage(input=counts[0], output=counts[1]))
+
+    async def _embed(self, call: Call) -> RawResponse:
+        """Embed passages, or fail the call as the script says of any call."""
+        fault = ""
+        if not self.faults.quiet:
+            draws, texts = self.faults.strikes_call, [*call.passages]
+            fault = next((name for name in UNANSWERED if draws(name, call.attempt_id, texts)), "")
+        self._log_call(call, SimulatedOutcome(blocks=[], fault=fault))
+        if fault == "hang":
+            await asyncio.Event().wait()
+        if self.faults.latency:
+            await asyncio.sleep(self.faults.latency)
+        if fault == "garbage":
+            return RawResponse(GARBAGE)
+        if fault:
+            self._fail(fault)
+        size = call.dimensions
+        data = [
+            {"object": "embedding", "index": no, "embedding": embed_text(text, size)}
+            for no, text in enumerate(call.passages)
+        ]
+        tokens = embedded_tokens(call.passages)
+        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+        made = {"object": "list", "data": data, "model": call.model, "usage": usage}
+        return RawResponse(orjson.dumps(made))
 
     async def close(self) -> None:
         """Close the call log."""
@@ -97,7 +128,7 @@ class SimulatedProvider:
         self.carried_out += outcome.fault in ("", "drop", "garbage")
         if self._log is None and self._log_file is None:
             return
-        said = [turn.text for turn in call.turns]
+        said = [*(turn.text for turn in call.turns), *call.passages]
         contents = fingerprint(*sorted(block.content for block in outcome.blocks), *said).hex()
         became = outcome.fault or outcome.stop.value
         line = f"{call.attempt_id} {len(outcome.blocks)} {contents} {became}\n"

@@ -11,10 +11,15 @@ from typing import Literal
 
 from quire.domain.batches import BatchLookup, BatchRules, PollCadence
 from quire.domain.data import Json
+from quire.domain.embeddings import EmbeddingRules
 from quire.domain.models import StructuredOutput
 
 _CADENCE = PollCadence(first=30.0, later=120.0, after=600.0)
 _RULES = BatchRules(calls=50_000, size=200_000_000, lookup=BatchLookup.TAG, cadence=_CADENCE)
+_EMBEDDINGS = EmbeddingRules(
+    passages=256, size=200_000, compact=True
+)  # of 2,048 and 300,000 tokens
+_OWN_EMBEDDINGS = EmbeddingRules(passages=32, size=32_000)  # what servers of one's own take at once
 _GOOGLE_RULES = replace(_RULES, size=1_000_000_000, cadence=PollCadence(120.0, 300.0, 1_200.0))
 
 
@@ -81,11 +86,13 @@ class VendorFacts:
     forwards_cache_marks: bool = False
     exact_tokenizer: bool = False  # quire[tokens] counts as its models do
     genai_prices_id: str = ""  # what genai-prices calls it; "" = it does not know it
+    embeddings: EmbeddingRules | None = None  # None: it makes none, or not in a form we speak
 
 
 _ROWS = (
     VendorFacts(
         name="openai",
+        embeddings=_EMBEDDINGS,
         wire_format="openai:OpenAI",
         batch_api="openai_batches:OpenAIBatches",
         batch_rules=_RULES,
@@ -133,6 +140,7 @@ _ROWS = (
     ),
     VendorFacts(
         name="gemini",
+        embeddings=EmbeddingRules(passages=100, size=60_000),
         wire_format="gemini:Gemini",
         batch_api="gemini:GeminiBatches",
         # Half of the 2 GB that it takes: a job that outlasts its time gives nothing back at all.
@@ -168,6 +176,7 @@ _ROWS = (
     ),
     VendorFacts(
         name="azure",
+        embeddings=_EMBEDDINGS,
         wire_format="azure:Azure",
         batch_api="openai_batches:OpenAIBatches",
         # A day is a target: nothing expires, and an end must be asked for.
@@ -189,6 +198,7 @@ _ROWS = (
     ),
     VendorFacts(
         name="mistral",
+        embeddings=EmbeddingRules(passages=64, size=16_000),
         batch_api="mistral_batches:MistralBatches",
         # In one place they say a million calls.
         batch_rules=replace(_RULES, calls=100_000, size=500_000_000),
@@ -215,6 +225,7 @@ _ROWS = (
     ),
     VendorFacts(  # it has batches, but neither tag, lookup nor cancelling: calls are better paced
         name="openrouter",
+        embeddings=EmbeddingRules(passages=64, size=60_000),
         base_url="https://openrouter.ai/api/v1",
         path="/api/v1",
         url_variables=("OPENROUTER_BASE_URL",),
@@ -227,12 +238,14 @@ _ROWS = (
     ),
     VendorFacts(
         name="compatible",
+        embeddings=_OWN_EMBEDDINGS,
         key_variables=("COMPATIBLE_API_KEY",),
         keyless_nearby=True,
         statement_needed=True,
     ),
     VendorFacts(
         name="vllm",
+        embeddings=_OWN_EMBEDDINGS,
         base_url="http://localhost:8000/v1",
         url_variables=("VLLM_BASE_URL",),
         key_variables=("VLLM_API_KEY",),
@@ -242,6 +255,7 @@ _ROWS = (
     ),
     VendorFacts(
         name="ollama",
+        embeddings=_OWN_EMBEDDINGS,
         base_url="http://localhost:11434/v1",
         url_variables=("OLLAMA_HOST",),
         listen_port=11_434,
@@ -253,6 +267,7 @@ _ROWS = (
     ),
     VendorFacts(
         name="llamacpp",
+        embeddings=_OWN_EMBEDDINGS,
         base_url="http://localhost:8080/v1",
         url_variables=("LLAMACPP_BASE_URL",),
         key_variables=("LLAMA_API_KEY",),
@@ -262,6 +277,7 @@ _ROWS = (
     ),
     VendorFacts(
         name="lmstudio",
+        embeddings=_OWN_EMBEDDINGS,
         base_url="http://localhost:1234/v1",
         url_variables=("LMSTUDIO_BASE_URL",),
         key_variables=("LMSTUDIO_API_KEY",),
@@ -281,7 +297,9 @@ _ROWS = (
         start_command="`quire local serve`",
         structured=(StructuredOutput.SCHEMA, StructuredOutput.TEXT),
     ),
-    VendorFacts(name="simulated", wire_format="", key_check=None, keyless=True),
+    VendorFacts(
+        name="simulated", wire_format="", key_check=None, keyless=True, embeddings=_EMBEDDINGS
+    ),
 )
 VENDORS: Mapping[str, VendorFacts] = MappingProxyType({row.name: row for row in _ROWS})
 

@@ -117,6 +117,10 @@ POLICY_RULES = {
     "repair_after_failures": whole_number_rule(0, 100),
     "hold_failed_percent": whole_number_rule(0, 100),
     "hold_cost_percent": whole_number_rule(100, 1_000_000),
+    "embedder": Rule(
+        wanted="auto, local, words or PROVIDER/MODEL",
+        allows=lambda value: isinstance(value, str) and bool(value.strip()),
+    ),
     "ledger": one_of("lean", "full"),
 }
 

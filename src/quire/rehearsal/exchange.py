@@ -13,7 +13,14 @@ from quire.domain.models import Limits, Params, Usage
 from quire.domain.requests import Call, Stop
 from quire.rehearsal.fault_script import REFUSAL_FAULTS, disturbances, first_strike
 from quire.rehearsal.file_store import Upload
-from quire.rehearsal.prompt_cache import CachePoint, CacheUse, cache_points, input_tokens, tokens_of
+from quire.rehearsal.prompt_cache import (
+    CachePoint,
+    CacheUse,
+    cache_points,
+    input_tokens,
+    longest_input,
+    tokens_of,
+)
 from quire.rehearsal.rate_limits import BucketLevel, Shortage
 from quire.rehearsal.request_log import LogEntry
 from quire.rehearsal.response_schemas import find_schema_in_words
@@ -127,8 +134,8 @@ class Exchange:
         entry.blocks = len(blocks)
         self._refuse_scripted(blocks)
         total = input_tokens(call, model)
-        if total > model.most_input:
-            message = f"prompt is too long: {total} tokens > {model.most_input} maximum"
+        if (longest := longest_input(call, model, total)) > model.most_input:
+            message = f"prompt is too long: {longest} tokens > {model.most_input} maximum"
             raise ApiProblem(ProblemKind.TOO_LONG, message)
         cached = self._look_up_cache(cache_points(call, key, model, endpoint.cache_minimum(model)))
         reserved = self._reserve(endpoint, call, cached.usage(total, 0, 0))

@@ -129,8 +129,17 @@ def cache_points(call: ParsedCall, owner: str, model: KnownModel, minimum: int) 
 
 def input_tokens(call: ParsedCall, model: KnownModel) -> int:
     """Count a call's input: its texts, and the schema that travels beside them."""
+    if call.apart:
+        return sum(tokens_of(byte_length(part.text), model) for part in call.parts)
     texts = byte_length(call.system) + sum(byte_length(turn.text) for turn in call.conversation)
     return tokens_of(texts + len(_form_bytes(call)), model)
+
+
+def longest_input(call: ParsedCall, model: KnownModel, total: int) -> int:
+    """Count what has to fit the window: all of the input, or the largest of parts read apart."""
+    if not call.apart:
+        return total
+    return max(tokens_of(byte_length(part.text), model) for part in call.parts)
 
 
 def tokens_of(size: int, model: KnownModel) -> int:

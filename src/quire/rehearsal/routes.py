@@ -8,6 +8,10 @@ from quire.rehearsal.exchange import Exchange, ResponsePlan
 from quire.rehearsal.vendor_apis.anthropic import AnthropicEndpoint, MessagesEndpoint
 from quire.rehearsal.vendor_apis.anthropic_batch_endpoints import MOST_BYTES as MOST_MESSAGES
 from quire.rehearsal.vendor_apis.anthropic_batch_endpoints import AnthropicBatchEndpoint
+from quire.rehearsal.vendor_apis.embedding_endpoints import (
+    EmbeddingsEndpoint,
+    GoogleEmbeddingsEndpoint,
+)
 from quire.rehearsal.vendor_apis.gemini import GeminiEndpoint, GenerateEndpoint
 from quire.rehearsal.vendor_apis.gemini_batch_endpoints import MOST_BYTES as MOST_OF_GOOGLE
 from quire.rehearsal.vendor_apis.gemini_batch_endpoints import (
@@ -76,16 +80,7 @@ def routes() -> list[ServerRoute]:
         *_anthropic_batch_routes(AnthropicBatchEndpoint()),
     ]
     for prefix, providers in _MOUNTS.items():
-        made += [
-            _call_route(f"{prefix}/responses", ResponsesEndpoint(*providers)),
-            _call_route(
-                f"{prefix}/chat/completions",
-                ChatEndpoint(*providers, lax="openrouter" in providers),
-            ),
-            *_model_routes(
-                f"{prefix}/models", None if prefix == "/v1" else OpenAIEndpoint(*providers)
-            ),
-        ]
+        made += _openai_routes(prefix, providers)
     for prefix, (most, longest) in _BATCHING.items():
         providers = _MOUNTS[prefix]
         batches = OpenAIBatchEndpoint(*providers, most_rows=most, longest=longest)
@@ -95,9 +90,24 @@ def routes() -> list[ServerRoute]:
     made += [
         _call_route(f"/{_VERSIONS}/models/{{model}}:generateContent", google),
         _call_route(f"{_VERTEX}/{{model}}:generateContent", vertex),
+        _call_route(
+            f"/{_VERSIONS}/models/{{model}}:batchEmbedContents",
+            GoogleEmbeddingsEndpoint("google", "gemini"),
+        ),
         *_model_routes("/v1beta/models", _GOOGLE),
     ]
     return _merge_shared_paths(made)
+
+
+def _openai_routes(prefix: str, providers: tuple[str, ...]) -> list[ServerRoute]:
+    """OpenAI's calls and models, under one prefix."""
+    chat = ChatEndpoint(*providers, lax="openrouter" in providers)
+    return [
+        _call_route(f"{prefix}/responses", ResponsesEndpoint(*providers)),
+        _call_route(f"{prefix}/chat/completions", chat),
+        _call_route(f"{prefix}/embeddings", EmbeddingsEndpoint(*providers)),
+        *_model_routes(f"{prefix}/models", None if prefix == "/v1" else OpenAIEndpoint(*providers)),
+    ]
 
 
 def refuse_path(exchange: Exchange, raw: bytes) -> ResponsePlan:

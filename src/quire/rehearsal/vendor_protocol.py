@@ -48,6 +48,7 @@ class ParsedCall:
     implicit: str = ""  # the lifetime of a breakpoint at the end that nobody asked for
     caching: bool = True  # False where the call forbids it
     free: bool = False  # equal prefixes are found without being marked, and kept for nothing
+    apart: bool = False  # its parts are read one by one, and have nothing to do with each other
     step: int = 1  # tokens; such prefixes are found in multiples of this
 
     @property

@@ -14,6 +14,7 @@ class _TextOfTask(NamedTuple):
     name: str
     tokens: int
     kept: int
+    instead: int
 
 
 class ExtractTable(Table):
@@ -64,6 +65,7 @@ class ExtractTable(Table):
             name=made.name,
             tokens=made.tokens,
             kept=made.kept,
+            instead=int(made.instead),
         )
 
     def count_compression(self, task: TaskId) -> None:
@@ -79,5 +81,6 @@ class ExtractTable(Table):
         """What was compressed of some prompts, and from how much to how much."""
         found: dict[TaskId, list[CompressedText]] = defaultdict(list)
         for row in self._list(_TextOfTask, "compressed_texts", tasks=list(tasks)):
-            found[row.task_id].append(CompressedText(row.name, row.tokens, row.kept))
+            instead = bool(row.instead)
+            found[row.task_id].append(CompressedText(row.name, row.tokens, row.kept, instead))
         return found

@@ -55,6 +55,7 @@ class Purges(Table):
         self._connection.change("purge_batch_lines", requests=requests)
         self._connection.change("purge_requests", requests=requests, now=to_micros(now))
         self._connection.change("purge_reasons", requests=requests)
+        self._change("purge_embeddings", requests=requests)
 
     def erase_documents(self, scope: PurgeScope, now: datetime) -> None:
         """Erase results, blocks and names of the documents, and what came from them."""

@@ -17,9 +17,11 @@ from quire.ledger.tables.table import Table
 class Requests(Table):
     """The workspace's lanes and requests."""
 
-    def add_lane(self, run: RunId, stage: StageId, model: str, route: str = "direct") -> LaneId:
-        """Open a queue for a stage's calls to one model that travel alike."""
-        values = {"stage": stage, "model": model, "route": route}
+    def add_lane(
+        self, run: RunId, stage: StageId, model: str, route: str = "direct", *, serves: bool = True
+    ) -> LaneId:
+        """Open a queue for a stage's calls to one model that travel alike; packs go to some."""
+        values = {"stage": stage, "model": model, "route": route, "serves": int(serves)}
         return LaneId(self._run("add_lane", run=run, **values)[0][0])
 
     def open_lanes(self, now: datetime) -> list[Lane]:

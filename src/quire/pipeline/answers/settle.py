@@ -52,6 +52,7 @@ from quire.pipeline.answers.judging import (
     parts_of,
 )
 from quire.pipeline.calls.compress import with_compression_notes
+from quire.pipeline.calls.embed import settle_embeddings
 from quire.pipeline.calls.failure_holds import check_failures
 from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.record import return_tasks
@@ -103,9 +104,13 @@ class _Outcome:
 
 def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROUP) -> int:
     """Judge answered attempts and move their tasks on; returns how many were settled."""
-    answered = _next_answers(tx, contexts, now, min(limit, contexts.settle_group_size))
+    stored = _next_answers(tx, contexts, now, min(limit, contexts.settle_group_size))
+    answered = [item for item in stored if not _is_embedding(tx, contexts, item)]
+    if len(answered) < len(stored):
+        embedded = [item for item in stored if _is_embedding(tx, contexts, item)]
+        settle_embeddings(tx, contexts, embedded, now)
     if not answered:
-        return 0
+        return len(stored)
     mean = sum([len(attempt.text) for attempt in answered]) // len(answered) + 1
     contexts.settle_group_size = max(
         1, min(GROUP, 2 * contexts.settle_group_size, GROUP_SIZE // mean)
@@ -125,7 +130,11 @@ def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROU
     tx.attempts.move_attempt_group(
         AttemptMove.SETTLE, [attempt.attempt_id for attempt in answered], AttemptState.ANSWERED
     )
-    return len(answered)
+    return len(stored)
+
+
+def _is_embedding(tx: Transaction, contexts: Contexts, answered: AnsweredAttempt) -> bool:
+    return contexts.of_lane_id(tx, answered.run_id, answered.lane_id).embeds
 
 
 def _note_failures(

@@ -36,6 +36,11 @@ from quire.pipeline.calls.admit import (
     reserve_limits,
 )
 from quire.pipeline.calls.culprits import CallOutcome, isolate_culprits
+from quire.pipeline.calls.embed import (
+    awaited_texts,
+    embedding_call,
+    record_embedding_failures,
+)
 from quire.pipeline.calls.estimate import with_estimates
 from quire.pipeline.calls.odd_answers import remedy_odd_answers
 from quire.pipeline.calls.plugin_holds import check_plugins
@@ -146,6 +151,8 @@ def _sendable_texts(
     tx: Transaction, contexts: Contexts, context: LaneContext, queued: Sequence[QueuedRequest]
 ) -> dict[RequestId, CallText]:
     """The texts to send; none where a member moved on or the text is not what was promised."""
+    if context.embeds:
+        return awaited_texts(tx, context, queued)
     most = context.policy.max_calls
     ids = [request.id for request in queued]
     waiting = tx.requests.count_sendable_members(ids, most)
@@ -188,6 +195,8 @@ def call_of(
     caching: bool,
 ) -> Call:
     """What a request asks the provider, in no vendor's words yet, and as it takes calls."""
+    if context.embeds:
+        return embedding_call(context, attempt, text)
     call = Call(
         attempt_id=attempt,
         model=context.facts.name,
@@ -230,10 +239,12 @@ def receive(
     if any(answer.reply for answer in answers):
         note_answered(contexts, _answered_accounts(returned))
     if len(answers) < len(outcomes):
-        failures = [outcome for outcome in outcomes if isinstance(outcome, CallFailure)]
+        record_embedding_failures(tx, contexts, _failures(returned, embeds=True), now)
+        failures = _failures(returned, embeds=False)
         record_failures(tx, contexts, failures, now)
         hold_for_provider(tx, contexts, failures, now)
-    isolate_culprits(tx, contexts, [_call_outcome(call) for call in returned], now)
+    asked = [call for call in returned if not call.outgoing.context.embeds]
+    isolate_culprits(tx, contexts, [_call_outcome(call) for call in asked], now)
     reporting = [
         call for call in returned if not (call.rates is None and call.outgoing.need is None)
     ]
@@ -242,6 +253,15 @@ def receive(
     marked = [call for call in returned if call.outgoing.call.caching]
     if marked:
         _note_caches(tx, contexts, marked, now)
+
+
+def _failures(returned: Sequence[ReturnedCall], *, embeds: bool) -> list[CallFailure]:
+    """The calls that brought nothing: those for embeddings, or the others."""
+    return [
+        call.outcome
+        for call in returned
+        if isinstance(call.outcome, CallFailure) and call.outgoing.context.embeds is embeds
+    ]
 
 
 def _answered_accounts(

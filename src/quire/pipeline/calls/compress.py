@@ -8,16 +8,17 @@ a later version ranks.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 import orjson
 
+from quire.domain.embeddings import LOCAL, RANKERS, WORDS
 from quire.domain.errors import PromptTooLong, TemplateFailed
 from quire.domain.extracts import CompressedText, NewExtract, Ranker, ShownText
 from quire.domain.gates import NoteKind, ReadingNote
-from quire.domain.ids import RunId, TaskId, WorkerId
+from quire.domain.ids import LaneId, RunId, TaskId, WorkerId
 from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.requests import Turn
 from quire.domain.states import TaskMove, TaskState
@@ -35,6 +36,7 @@ from quire.plan.compressible_parts import (
     without_texts,
 )
 from quire.plan.compression import Compression, Extractor, compress, prompt_hash, text_hash
+from quire.plan.embedding_groups import embedder_version
 from quire.plan.history import shorten_turns, turn_bytes, turn_texts
 from quire.plan.prompt_fitting import PromptRoom, lone_prompt_room
 from quire.plan.prompt_variables import Material
@@ -48,6 +50,8 @@ from quire.plan.sizing import (
 )
 
 MOST_TAKEN = 16  # tasks that a worker takes at once; each may hold megabytes
+MOST_EMBEDDED = 4  # the same where embeddings are needed, which are larger than the text
+MOST_QUEUED = 64  # calls for embeddings that wait, above which nothing more is taken
 
 UNRENDERABLE = 4 * LONGEST_PROMPT  # bytes that stand for a prompt that is longer, at least
 
@@ -72,6 +76,15 @@ def prompt_bytes(context: LaneContext, content: str, json_bytes: int, reasons: s
     return context.prefix_bytes + asked
 
 
+class Ranking(NamedTuple):
+    """Who says which passages matter to a prompt."""
+
+    name: str  # auto, local, words, or a model of embeddings
+    version: str
+    lane: LaneId | None = None  # of that model's calls
+    instead: bool = False  # by words, because whoever was to rank could not
+
+
 class OversizedTask(NamedTuple):
     """A task whose prompt may not fit, with all that compressing it needs."""
 
@@ -83,6 +96,7 @@ class OversizedTask(NamedTuple):
     known: Mapping[tuple[bytes, int], str]  # extracts that were made before
     turns: tuple[Turn, ...]  # what was said before
     sizes: Sizes
+    ranking: Ranking
 
     def measure(self, extracts: Mapping[bytes, str]) -> int:
         """Bytes of all that is sent, with these extracts; a prompt that breaks is none."""
@@ -126,39 +140,59 @@ class CompressedTask(NamedTuple):
     prompt: bytes  # fingerprint of what its extracts were made for
     compression: Compression
     most: int  # bytes above which it is known not to fit
+    instead: bool = False  # by shared words, because who was to rank could not
 
 
 def take_oversized(
     tx: Transaction,
     contexts: Contexts,
     worker: WorkerId,
-    ranker: str,
+    versions: Mapping[str, str],
     now: datetime,
     only: RunId | None = None,
 ) -> list[OversizedTask]:
-    """Take some tasks whose prompts wait to be compressed; `ranker` is the version that will."""
+    """Take some tasks whose prompts wait to be compressed; `versions` are of rankers, by name."""
     waiting = set(tx.extracts.stages_to_compress())
     if not waiting:
         return []
+    tx.embeddings.end_embedding_waits()  # whatever became of the calls for them
     taken: list[OversizedTask] = []
     for lane in open_lanes(tx, contexts, now, only):
         context = contexts.of_lane(tx, lane)
         left = MOST_TAKEN - len(taken)
         if not lane.serves or (context.stage_id, context.model_no) not in waiting or not left:
             continue
+        ranking = _ranking_of(tx, context, versions)
+        if ranking.lane is not None:
+            if tx.requests.count_queued_in_lane(ranking.lane, MOST_QUEUED) == MOST_QUEUED:
+                continue
+            left = min(left, MOST_EMBEDDED)
         wanted = tx.extracts.tasks_to_compress(context.stage_id, context.model_no, left)
         found = readable_at_once(tx, wanted)
         mine = tx.extracts.take_compression(found, worker) if found else []
         sizes = contexts.sizes.get((context.stage_id, context.model_no), NOTHING_LEARNT)
         taken += [
-            _oversized_task(tx, context, material, ranker, sizes)
+            _oversized_task(tx, context, material, ranking, sizes)
             for material in (load_materials(tx, context, mine) if mine else [])
         ]
     return taken
 
 
+def _ranking_of(tx: Transaction, context: LaneContext, versions: Mapping[str, str]) -> Ranking:
+    """Who ranks for a stage; shared words where its model of embeddings was given up."""
+    name = context.policy.embedder
+    number = None if name in RANKERS else context.spec.model_number(name)
+    if number is None:
+        version = versions.get(name, versions[WORDS])
+        return Ranking(name, version, instead=name == LOCAL and version == versions[WORDS])
+    lane = tx.embeddings.embedding_lane(context.run_id, context.stage_id, name)
+    if lane is None or lane.given_up:
+        return Ranking(WORDS, versions[WORDS], instead=True)
+    return Ranking(name, embedder_version(context.spec.models[number]), lane.id)
+
+
 def _oversized_task(
-    tx: Transaction, context: LaneContext, material: Material, ranker: str, sizes: Sizes
+    tx: Transaction, context: LaneContext, material: Material, ranking: Ranking, sizes: Sizes
 ) -> OversizedTask:
     stage_prompt = context.stage_prompt
     turns = stage_prompt.history.turns(material) if stage_prompt.history else ()
@@ -171,9 +205,10 @@ def _oversized_task(
     known: dict[tuple[bytes, int], str] = {}
     for shown in texts:
         key = text_hash(shown.text)
-        made = tx.extracts.extracts_of_text(key, prompt_hash(asked, ranker))
+        made = tx.extracts.extracts_of_text(key, prompt_hash(asked, ranking.version))
         known |= {(key, size): text for size, text in made.items()}
-    return OversizedTask(material.row.id, context, material, texts, asked, known, turns, sizes)
+    head = (material.row.id, context, material, texts, asked, known, turns)
+    return OversizedTask(*head, sizes, ranking)
 
 
 def compress_task(
@@ -184,7 +219,8 @@ def compress_task(
     fits = room.fits if oversized.measure({}) < UNRENDERABLE else min(room.fits, LONGEST_PROMPT)
     extractor = Extractor(ranker, oversized.prompt, oversized.known)
     done = compress(oversized.texts, fits, oversized.measure, extractor)
-    return CompressedTask(oversized, prompt_hash(oversized.prompt, ranker.version), done, room.most)
+    made_for = prompt_hash(oversized.prompt, ranker.version)
+    return CompressedTask(oversized, made_for, done, room.most, oversized.ranking.instead)
 
 
 def store_compressed(
@@ -230,7 +266,13 @@ def _new_extracts(item: CompressedTask) -> list[NewExtract]:
 
     return [
         NewExtract(
-            made.shown.name, key, made.size, made.text, tokens(made.shown.text), tokens(made.text)
+            made.shown.name,
+            key,
+            made.size,
+            made.text,
+            tokens(made.shown.text),
+            tokens(made.text),
+            item.instead,
         )
         for key, made in item.compression.extracts.items()
     ]
@@ -241,11 +283,17 @@ def with_compression_notes(
 ) -> list[AcceptedAnswer]:
     """Accepted answers, each with what was compressed of the prompt that it answers."""
     texts = tx.extracts.compressed_texts([result[0] for result in results])
+    notes = {
+        task: [note for shown in compressed for note in _notes(shown)]
+        for task, compressed in texts.items()
+    }
     return [
-        (*result[:5], (*result[5], *map(_note, texts[result[0]]))) if result[0] in texts else result
+        (*result[:5], (*result[5], *notes[result[0]])) if result[0] in notes else result
         for result in results
     ]
 
 
-def _note(shown: CompressedText) -> ReadingNote:
-    return ReadingNote(NoteKind.COMPRESSED, shown.name, str(shown.tokens), str(shown.kept))
+def _notes(shown: CompressedText) -> Iterator[ReadingNote]:
+    yield ReadingNote(NoteKind.COMPRESSED, shown.name, str(shown.tokens), str(shown.kept))
+    if shown.instead:
+        yield ReadingNote(NoteKind.RANKED_BY_WORDS, shown.name, "")

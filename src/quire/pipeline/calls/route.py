@@ -15,7 +15,8 @@ CHUNK = 1000
 def set_route(tx: Transaction, run: RunId, route: str) -> None:
     """Let every stage's new packs travel this way; what is queued the other way follows."""
     lanes = tx.requests.lanes_of_run(run)
-    for stage, model in dict.fromkeys((item.stage_id, item.model) for item in lanes):
+    packed = (item for item in lanes if item.serves)  # others' calls are never packed
+    for stage, model in dict.fromkeys((item.stage_id, item.model) for item in packed):
         ways = lanes_of(tx, run, stage, model)
         if route not in ways:
             ways[route] = tx.requests.add_lane(run, stage, model, route)

@@ -54,6 +54,7 @@ class Order:
     inputs: Sequence[tuple[DocumentId, str]] = ()  # each with its fingerprint
     input_names: Mapping[DocumentId, str] = field(default_factory=dict)  # the recipe's, of its set
     models: tuple[ModelFacts, ...] = ()  # that stages name, besides the run's own
+    embedders: tuple[ModelFacts, ...] = ()  # that rank passages, and answer nothing
     stop_after: str | None = None  # only this stage and what it needs is carried out
     task_limit: int | None = None
     new: bool = False  # start afresh, and pay again, even if the same order was given before
@@ -90,7 +91,8 @@ def start(tx: Transaction, order: Order, now: datetime) -> StartedRun:
     snapshots = (recipe_to_json(order.recipe), order.facts.as_json(), order.policy.as_json())
     run = tx.runs.add_run(key, snapshots, order.task_limit, now)
     tx.runs.add_run_documents(run, [document for document, _ in order.inputs], order.input_names)
-    tx.lineage.add_run_models(run, [(model.name, model.as_json()) for model in order.models])
+    further = (*order.models, *order.embedders)
+    tx.lineage.add_run_models(run, [(model.name, model.as_json()) for model in further])
     if order.sample is not None:
         tx.runs.add_run_blocks(run, order.sample.blocks)
     for stage in order.recipe.stages:
@@ -111,8 +113,18 @@ def _add_stage(tx: Transaction, run: RunId, order: Order, stage: Stage) -> None:
     stage_id = tx.runs.add_stage(run, stage.name)
     for model in possible_models(order.recipe, stage, order.facts.name):
         tx.requests.add_lane(run, stage_id, model)
+    embedder = embedder_of(order, stage)
+    if any(model.name == embedder for model in order.embedders):
+        tx.requests.add_lane(run, stage_id, embedder, serves=False)  # nothing is packed there
     if stage.critic or not stage.upstream:
         tx.runs.move_stage(StageMove.EXPAND, stage_id)
+
+
+def embedder_of(order: Order, stage: Stage) -> str:
+    """Who ranks passages for a stage: its own word, unless the caller said otherwise."""
+    own = stage.policy.get("embedder")
+    overrides = order.policy.sources.get("embedder") == "flag" or not isinstance(own, str)
+    return order.policy.policy.embedder if overrides else str(own)
 
 
 def _deadline(order: Order, now: datetime) -> datetime | None:
@@ -146,7 +158,9 @@ def _change_speed(tx: Transaction, run: RunId, order: Order, now: datetime) -> N
 def _retry_keys(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
     """Whoever gives the order again wants it tried again; without a good key it is held again."""
     if lift_holds(tx, run, MENDED_OUTSIDE, ResumeCause.SAME_ORDER, now):
-        for provider in sorted({facts.provider for facts in (order.facts, *order.models)}):
+        for provider in sorted(
+            {facts.provider for facts in (order.facts, *order.models, *order.embedders)}
+        ):
             clear(tx, now, provider)
 
 

@@ -17,7 +17,7 @@ SELECT count(*) FROM (SELECT 1 FROM attempts WHERE id IN (:ids...) AND state = '
 -- As on SQLite. OFFSET 0 keeps the question apart for each request: as a join, PostgreSQL would read all attempts.
 SELECT coalesce(a.input_tokens + a.cached_tokens + a.written_short_tokens + a.written_long_tokens, 0), a.output_tokens - coalesce(a.reasoning_tokens, 0),
     q.tasks, q.content_bytes
-FROM (SELECT id, tasks, content_bytes FROM requests WHERE lane_id = :lane AND state = 'closed' AND kind <> 'continuation' ORDER BY id DESC LIMIT :limit) AS q
+FROM (SELECT id, tasks, content_bytes FROM requests WHERE lane_id = :lane AND state = 'closed' AND kind <> 'continuation' AND kind <> 'embed' ORDER BY id DESC LIMIT :limit) AS q
 CROSS JOIN LATERAL (
     SELECT input_tokens, cached_tokens, written_short_tokens, written_long_tokens, output_tokens, reasoning_tokens
     FROM attempts JOIN responses ON attempt_id = id

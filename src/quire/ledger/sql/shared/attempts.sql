@@ -76,7 +76,7 @@ WHERE a.state = 'unknown' AND a.ended_at <= :before ORDER BY a.ended_at LIMIT :l
 -- pieces, only what they are together.
 SELECT coalesce(a.input_tokens + a.cached_tokens + a.written_short_tokens + a.written_long_tokens, 0), a.output_tokens - coalesce(a.reasoning_tokens, 0),
     q.tasks, q.content_bytes
-FROM (SELECT id, tasks, content_bytes FROM requests WHERE lane_id = :lane AND state = 'closed' AND kind <> 'continuation' ORDER BY id DESC LIMIT :limit) AS q
+FROM (SELECT id, tasks, content_bytes FROM requests WHERE lane_id = :lane AND state = 'closed' AND kind <> 'continuation' AND kind <> 'embed' ORDER BY id DESC LIMIT :limit) AS q
 JOIN attempts a ON a.request_id = q.id JOIN responses p ON p.attempt_id = a.id
 WHERE a.state = 'settled' AND p.stop = 'end' AND (a.cost_basis IS NULL OR a.cost_basis <> 'presumed')
   AND NOT EXISTS (SELECT 1 FROM pieces c WHERE c.attempt_id = a.id) ORDER BY q.id DESC

@@ -3,7 +3,8 @@
 UPDATE tasks SET compressing = 0 WHERE workspace_id = :workspace AND id IN (:tasks...) AND state = 'ready' AND compressing IS NULL
 
 -- name: stages_to_compress
-SELECT DISTINCT stage_id, model_no FROM tasks WHERE workspace_id = :workspace AND compressing = 0
+-- Those that wait for embeddings too: their calls may be over.
+SELECT DISTINCT stage_id, model_no FROM tasks WHERE workspace_id = :workspace AND (compressing = 0 OR compressing = -1)
 
 -- name: tasks_to_compress
 SELECT id FROM tasks WHERE workspace_id = :workspace AND compressing = 0 AND stage_id = :stage AND model_no = :model AND state = 'ready'
@@ -32,8 +33,8 @@ INSERT INTO extracts (workspace_id, source, prompt, size, text) VALUES (:workspa
 ON CONFLICT (workspace_id, prompt, source, size) DO NOTHING
 
 -- name: add_compression
-INSERT INTO compressions (task_id, no, source, prompt, size, name, tokens, kept)
-SELECT t.id, t.compression + 1, :source, :prompt, :size, :name, :tokens, :kept FROM tasks t WHERE t.workspace_id = :workspace AND t.id = :task
+INSERT INTO compressions (task_id, no, source, prompt, size, name, tokens, kept, instead)
+SELECT t.id, t.compression + 1, :source, :prompt, :size, :name, :tokens, :kept, :instead FROM tasks t WHERE t.workspace_id = :workspace AND t.id = :task
 
 -- name: count_compression
 UPDATE tasks SET compression = compression + 1 WHERE workspace_id = :workspace AND id = :task
@@ -46,7 +47,7 @@ WHERE c.task_id = :task AND c.no = :no
 
 -- name: compressed_texts
 -- What was compressed of some tasks' prompts, and from how many tokens to how many.
-SELECT c.task_id, c.name, c.tokens, c.kept FROM tasks t JOIN compressions c ON c.task_id = t.id AND c.no = t.compression
+SELECT c.task_id, c.name, c.tokens, c.kept, c.instead FROM tasks t JOIN compressions c ON c.task_id = t.id AND c.no = t.compression
 WHERE t.workspace_id = :workspace AND t.id IN (:tasks...) ORDER BY c.task_id, c.name
 
 -- name: purge_compressions

@@ -22,7 +22,8 @@ SELECT id, state FROM tasks WHERE workspace_id = :workspace AND id IN (:tasks...
 -- name: take_requests_of_tasks
 -- Every request that ever carried one of these tasks, taken for this transaction.
 SELECT q.id, q.state FROM requests q
-WHERE q.id IN (SELECT rt.request_id FROM request_tasks rt WHERE rt.task_id IN (:tasks...))
+WHERE q.id IN (SELECT rt.request_id FROM request_tasks rt WHERE rt.task_id IN (:tasks...)
+    UNION SELECT e.request_id FROM embedding_tasks e WHERE e.task_id IN (:tasks...))
 ORDER BY q.id
 
 -- name: purge_responses

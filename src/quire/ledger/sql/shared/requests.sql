@@ -1,6 +1,6 @@
 -- name: add_lane
-INSERT INTO lanes (workspace_id, run_id, stage_id, model, route)
-VALUES (:workspace, :run, :stage, :model, :route) RETURNING id
+INSERT INTO lanes (workspace_id, run_id, stage_id, model, route, serves)
+VALUES (:workspace, :run, :stage, :model, :route, :serves) RETURNING id
 
 -- name: open_lanes
 -- Lanes that may send now: their run goes on, nobody holds it, the provider did not ask to wait. Sorted by an
@@ -26,7 +26,7 @@ UPDATE lanes SET next_at = :until WHERE workspace_id = :workspace AND id = :id A
 
 -- name: forget_lane_waits
 -- A person wants it tried now, whatever the provider said.
-UPDATE lanes SET next_at = 0 WHERE workspace_id = :workspace AND run_id = :run AND next_at > 0
+UPDATE lanes SET next_at = 0, given_up_at = NULL WHERE workspace_id = :workspace AND run_id = :run AND (next_at > 0 OR given_up_at IS NOT NULL)
 
 -- name: forget_request_waits
 UPDATE requests SET not_before = 0 WHERE state = 'queued' AND not_before > 0
