@@ -25,7 +25,9 @@ FIELDS = {
 SYSTEM = f"Answer in JSON. {'Take care. ' * 2_000}\n{json.dumps(FIELDS)}"
 PATHS = {"openai": "/v1", "groq": "/openai/v1", "openrouter": "/api/v1", "mistral": "/v1"}
 AT_HOME = ("simulated", "local")  # no vendor's server stands between
-MODELS = [facts for facts in CATALOG.values() if facts.provider not in AT_HOME]
+OF_VENDORS = [facts for facts in CATALOG.values() if facts.provider not in AT_HOME]
+MODELS = [facts for facts in OF_VENDORS if not facts.embeds]
+EMBEDDERS = [facts for facts in OF_VENDORS if facts.embeds]
 OURS = ("openai/gpt-6-luna", "anthropic/claude-haiku-5-5", "gemini/gemini-3.8-flash")
 
 
@@ -86,6 +88,30 @@ def test_every_model_of_the_catalog_is_asked_and_billed_alike_on_both_sides(
         for reply in replies:
             counts = [record["word_count"] for record in json.loads(reply.text)["results"]]
             assert counts == [3, 3]
+
+
+@pytest.mark.parametrize("facts", EMBEDDERS, ids=lambda facts: facts.name)
+def test_passages_are_embedded_and_billed_alike_on_both_sides(
+    knowing: RehearsalThread, facts: ModelFacts
+) -> None:
+    call = Call(
+        attempt_id=AttemptId(1),
+        model=facts.name,
+        system="",
+        user="",
+        output_schema=None,
+        params=Params(),
+        wire=facts.wire,
+        passages=("Pears ripen late.", "The ferry leaves at noon."),
+        dimensions=facts.dimensions,
+    )
+
+    (reply,) = send_calls(knowing, facts, [call])
+
+    entry = knowing.entries()[-1]
+    assert (reply.text, reply.stop, reply.usage) == ("", Stop.END, entry.usage)
+    assert (entry.model, entry.endpoint) == (facts.name, "embeddings")
+    assert reply.usage.input > 0
 
 
 @pytest.mark.parametrize(
