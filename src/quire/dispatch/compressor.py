@@ -24,8 +24,9 @@ from quire.pipeline.calls.compress import (
     take_oversized,
 )
 from quire.pipeline.calls.embed import FoundEmbeddings, WantedEmbeddings, request_embeddings
-from quire.plan.embedding_groups import prompt_groups, text_groups
+from quire.plan.embedding_groups import embedder_version, prompt_groups, text_groups
 from quire.plan.lexical_ranking import LexicalRanker
+from quire.plan.rare_words import RareWordRanker
 from quire.plan.vector_ranking import VectorRanker
 from quire.providers.embedding_formats import Vector, read_vectors
 from quire.providers.model_facts import provider_of, token_counter
@@ -65,7 +66,8 @@ class Compressor:
         return moved + len(taken)
 
     def _rankers(self) -> dict[str, Ranker]:
-        local = EmbeddingRanker() if embeddings_installed() else LexicalRanker()
+        found = embeddings_installed()
+        local: Ranker = RareWordRanker(EmbeddingRanker()) if found else LexicalRanker()
         return {AUTO: self.choose_ranker(), LOCAL: local, WORDS: LexicalRanker()}
 
     async def _store(self, worker: WorkerId) -> int:
@@ -160,4 +162,6 @@ def _vector_ranker(found: FoundEmbeddings) -> Ranker:
             vectors.update(zip(group.passages, made, strict=True))
     except (Undecodable, LookupError, ValueError):
         return LexicalRanker()
-    return VectorRanker(found.wanted.oversized.ranking.version, vectors)
+    spec, name = found.wanted.oversized.context.spec, found.wanted.oversized.ranking.name
+    version = embedder_version(spec.models[spec.model_numbers[name]])
+    return RareWordRanker(VectorRanker(version, vectors))

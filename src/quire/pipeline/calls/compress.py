@@ -40,6 +40,7 @@ from quire.plan.embedding_groups import embedder_version
 from quire.plan.history import shorten_turns, turn_bytes, turn_texts
 from quire.plan.prompt_fitting import PromptRoom, lone_prompt_room
 from quire.plan.prompt_variables import Material
+from quire.plan.rare_words import RareWordRanker
 from quire.plan.rendering import FRAMING_BYTES, item_bytes
 from quire.plan.sizing import (
     LONGEST_PROMPT,
@@ -48,6 +49,7 @@ from quire.plan.sizing import (
     prompt_room,
     prompt_tokens,
 )
+from quire.plan.vector_ranking import VectorRanker
 
 MOST_TAKEN = 16  # tasks that a worker takes at once; each may hold megabytes
 MOST_EMBEDDED = 4  # the same where embeddings are needed, which are larger than the text
@@ -188,7 +190,8 @@ def _ranking_of(tx: Transaction, context: LaneContext, versions: Mapping[str, st
     lane = tx.embeddings.embedding_lane(context.run_id, context.stage_id, name)
     if lane is None or lane.given_up:
         return Ranking(WORDS, versions[WORDS], instead=True)
-    return Ranking(name, embedder_version(context.spec.models[number]), lane.id)
+    version = embedder_version(context.spec.models[number])
+    return Ranking(name, RareWordRanker(VectorRanker(version, {})).version, lane.id)
 
 
 def _oversized_task(
