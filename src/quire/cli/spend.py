@@ -43,6 +43,7 @@ _OUTCOME_WORDS = {
     SpendOutcome.REFUSED: "the provider or the model declined",
     SpendOutcome.LOST: "nobody knows whether it was carried out; its cost is presumed",
     SpendOutcome.WASTED: "paid, and in no result",
+    SpendOutcome.EMBEDDED: "ranked passages of prompts that were too large",
     SpendOutcome.WAITING: "out, not judged yet, or about to be gone on with",
 }
 

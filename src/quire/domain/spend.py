@@ -28,6 +28,7 @@ class SpendOutcome(StrEnum):
     REFUSED = "refused"  # the provider or the model declined
     LOST = "lost"  # nobody knows whether it was carried out; its cost is presumed
     WASTED = "wasted"  # paid, and in no result: its task failed, or had an answer already
+    EMBEDDED = "embedded"  # it ranked passages of prompts that were too large
     WAITING = "waiting"  # out, not judged yet, or about to be gone on with
 
 

@@ -31,6 +31,7 @@ WITH heads AS MATERIALIZED (
         CASE WHEN a.state IN ('unknown', 'written_off') THEN a.reserved WHEN a.cost_basis = 'presumed' THEN a.cost ELSE 0 END AS presumed,
         CASE WHEN :judged = 0 THEN '' WHEN a.state IN ('open', 'answered') THEN 'waiting'
             WHEN a.state IN ('unknown', 'written_off') THEN 'lost' WHEN a.state = 'refused' THEN 'refused'
+            WHEN q.kind = 'embed' THEN 'embedded'
             WHEN f.kept >= q.tasks THEN CASE WHEN q.kind = 'repair' THEN 'repaired' ELSE 'accepted' END
             WHEN f.unfinished > 0 THEN 'waiting'
             WHEN f.kept = 0 AND (SELECT stop FROM responses p WHERE p.attempt_id = a.id) = 'refusal' THEN 'refused'
