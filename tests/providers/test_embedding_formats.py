@@ -6,11 +6,12 @@ from base64 import b64encode
 import orjson
 import pytest
 
+from quire.domain.data import JsonObject
 from quire.domain.errors import Undecodable
 from quire.providers.embedding_formats import read_embeddings, read_vectors
 
 PACKED = b64encode(struct.pack("<2f", 0.5, -1.0)).decode()
-GOOD = {
+GOOD: dict[str, JsonObject] = {
     "digits": {"data": [{"index": 0, "embedding": [0.5, -1]}]},
     "bytes": {"data": [{"index": 0, "embedding": PACKED}]},
     "google's": {"embeddings": [{"values": [0.5, -1.0]}]},
