@@ -279,3 +279,10 @@ def test_evidence_is_no_document_of_a_run_that_does_not_name_it(
     assert planned.startswith("1 document, 2 blocks · schema asked · ")
     assert "asked over 1 document, 2 blocks with" in said.stderr
     assert "2 of 2 blocks done" in said.stdout
+
+
+def test_an_experiment_that_may_cost_too_much_is_not_started(pilot: Quire) -> None:
+    refused = pilot("judge", "run", FILE, "--max-cost", "0.000001", code=2)
+
+    assert "this may cost up to $" in refused.stderr
+    assert pilot("runs").stdout.startswith("no runs yet")

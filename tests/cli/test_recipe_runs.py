@@ -154,14 +154,14 @@ def test_a_recipe_is_forecast_by_stage_for_nothing(notes: Quire) -> None:
     assert notes("runs").stdout.startswith("no runs yet")
 
 
-def test_a_forecast_says_that_what_a_critic_sends_back_is_not_in_it(notes: Quire) -> None:
+def test_a_forecast_says_how_much_a_critic_is_taken_to_send_back(notes: Quire) -> None:
     recipe = Path("notes.toml")
     gate = """critic = true\nmode = "gate"\naccepts = "answer.text != ''\""""
     recipe.write_text(recipe.read_text().replace("critic = true", gate))
 
     said = notes("plan", "--recipe", "notes.toml", *MODEL).stdout
 
-    assert "check: what it vetoes is asked again, and is not in the cost" in said.splitlines()
+    assert "check is taken to veto 10% of what it judges, asked again" in said.splitlines()
 
 
 def test_a_forecast_learns_from_an_earlier_run(notes: Quire) -> None:

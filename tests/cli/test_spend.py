@@ -67,3 +67,37 @@ def test_without_calls_there_is_nothing_to_show(ready: Quire) -> None:
 def test_what_cannot_be_shown_is_told_in_a_line(ready: Quire) -> None:
     assert "not by 'colour'" in ready("spend", "--by", "colour", code=2).stderr
     ready("spend", "9", code=2)
+
+
+def test_a_forecast_is_shown_beside_what_was_spent(
+    spent: Quire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = spent.json("spend", "1", "--forecast")
+    said = spent("spend", "--forecast").stdout
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = spent("spend", "1", "--forecast").stdout.partition("\n\n")[0]
+
+    (row,) = printed["rows"]
+    assert row["low_pico"] < row["forecast_cost_pico"] < row["high_pico"]
+    assert row["cost_pico"] == spent.json("spend", "1")["total"]["cost_pico"]
+    assert "together: $" in said
+    assert "; between $" in said
+    assert max(map(len, narrow.splitlines())) <= 80
+
+
+def test_a_run_that_may_cost_too_much_is_refused_in_a_line(ready: Quire) -> None:
+    refused = ready(*RUN, "--max-cost", "0.000001", code=2)
+
+    assert len(refused.stderr.splitlines()) == 1
+    assert "this may cost up to $0.0" in refused.stderr
+    assert "raise --max-cost, try a part with --limit N" in refused.stderr
+    assert ready("runs").stdout.startswith("no runs yet")
+    ready(*RUN, "--max-cost", "2.50")
+
+
+def test_a_recipe_keeps_its_forecast_and_the_end_tells_how_far_off_it_was(notes: Quire) -> None:
+    said = notes("run", "--recipe", "notes.toml", "-m", "simulated/small").stdout
+
+    assert "(forecast $0." in said
+    stages = [row["stage"] for row in notes.json("spend", "--forecast")["rows"]]
+    assert stages == ["summary", "check", "points", "digest"]

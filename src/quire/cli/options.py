@@ -62,6 +62,10 @@ Limit = Annotated[
     ),
 ]
 New = Annotated[bool, flag("Begin again, from nothing.", "--new")]
+MaxCost = Annotated[
+    float | None,
+    option("DOLLARS", "Refuse to start what may cost more, by its forecast.", "--max-cost", min=0),
+]
 Detach = Annotated[bool, flag("Only record it; `quire work` carries it out.", "--detach")]
 
 Command = Callable[..., None]

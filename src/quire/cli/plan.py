@@ -1,4 +1,4 @@
-"""The command that forecasts a run: a schema's in every way it could go, a recipe's by stage."""
+"""The command that forecasts a run; a schema's in every way it could go."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -10,147 +10,20 @@ from quire.cli import order_options
 from quire.cli.order_options import TypedOrder, earlier_note, order_from_options
 from quire.cli.printing import (
     Narrowing,
-    clip,
-    model_label,
     note,
     print_json,
     print_table,
     quantity,
     say,
-    short_model_name,
 )
 from quire.cli.progress_words import pacing_note
+from quire.cli.recipe_forecasts import cost_bounds, print_recipe_forecast
 from quire.cli.session import engine_for, session
 from quire.domain.data import Json
 from quire.domain.pricing import dollars, to_usd
-from quire.domain.recipes import GATE
 
 if TYPE_CHECKING:
-    from quire.engine import BatchCaching, CachingOption, Forecast, Plan, StageForecast, Variant
-
-
-_RECIPE_NARROWING: tuple[Narrowing, ...] = (
-    ("model", short_model_name),
-    ("stage", lambda name: clip(name, 20)),
-    ("about", None),
-    ("model", lambda name: clip(name, 16)),
-    ("tokens out", None),
-)
-
-
-def print_recipe_forecast(planned: "Plan", *, as_json: bool, about: str = "") -> None:
-    """Print what a recipe's run would roughly take; `about` is said in place of its head."""
-    if as_json:
-        print_json(_recipe_json(planned))
-        return
-    say(about or _recipe_heading(planned))
-    say()
-    columns = ("stage", "about", "model", ">tasks", ">calls", ">tokens in", ">tokens out", ">cost")
-    print_table(
-        columns, [[*_stage_cells(stage)] for stage in planned.stages], narrowing=_RECIPE_NARROWING
-    )
-    say()
-    for line in (*_recipe_notes(planned), f"together: {forecast_totals(planned)}"):
-        say(line)
-
-
-def _recipe_heading(planned: "Plan") -> str:
-    about = f"{quantity(planned.documents, 'document')}, {quantity(planned.blocks, 'block')}"
-    order = planned.order
-    note = f" ({order.facts.note})" if order.facts.note else ""
-    asked = ", ".join([f"{order.facts.name}{note}", *(model_label(it.name) for it in order.models)])
-    return f"{about} · recipe {order.recipe.name} · {asked}"
-
-
-def _stage_cells(forecast: "StageForecast") -> Iterator[object]:
-    roughly = "~" if forecast.rough else ""
-    yield from (forecast.stage, forecast.about, forecast.model, forecast.tasks, forecast.calls)
-    if forecast.reused:
-        yield from ("–", "–", "reused")
-        return
-    yield f"{roughly}{forecast.input_tokens:,}"
-    yield f"{roughly}{forecast.output_tokens:,}"
-    yield f"{roughly}{dollars(forecast.cost)}"
-
-
-def _recipe_notes(planned: "Plan") -> Iterator[str]:
-    if planned.rough:
-        yield "~ is a rough guess: how long answers are is known when some have come"
-    rankers = {it.stage: f"ranked by {it.model}" for it in planned.stages if it.embeds}
-    yield from filter(None, (_window_note(it, rankers.get(it.stage)) for it in planned.stages))
-    for critic in planned.order.recipe.stages:
-        if critic.critic == GATE:
-            yield f"{critic.name}: what it vetoes is asked again, and is not in the cost"
-
-
-def _window_note(stage: "StageForecast", how: str | None) -> str:
-    """What does not fit the window of the model, and what becomes of it."""
-    if not (stage.tasks or stage.embeds):
-        return f"{stage.stage}: there is nothing to ask about; are its documents ingested?"
-    room = (
-        f"{stage.stage}: a prompt may take {stage.largest:,} tokens, and {stage.model} has room for"
-        f" {stage.room:,}"
-    )
-    if stage.oversized:
-        return (
-            f"{stage.stage}: {stage.oversized:,} of {quantity(stage.tasks, 'prompt')} cannot fit"
-            f" the window of {stage.model}: what cannot fails unsent, and is not in the cost;"
-            " choose a larger window"
-        )
-    if stage.compressed:
-        prompts_do = quantity(stage.tasks, "prompt does", "prompts do")
-        return (
-            f"{stage.stage}: {stage.compressed:,} of {prompts_do} not fit the window of"
-            f" {stage.model}: what is shown is compressed, {how or 'here and for nothing'}"
-        )
-    if stage.fits:
-        return ""
-    if stage.compressible:
-        return f"{room}: what does not fit is compressed, {how or 'here and for nothing'}"
-    return f"{room}: what does not fit fails unpaid; choose a larger window"
-
-
-def forecast_totals(planned: "Plan") -> str:
-    """Calls and dollars in all, in a few words."""
-    roughly = "roughly " if planned.rough else ""
-    tasks, calls = quantity(planned.tasks, "task"), quantity(planned.calls, "call")
-    return f"{tasks}, {calls}, {roughly}{dollars(planned.cost)}"
-
-
-def _recipe_json(planned: "Plan") -> dict[str, object]:
-    return {
-        "recipe": planned.order.recipe.name,
-        "model": planned.order.facts.name,
-        "simulated": planned.order.facts.provider == "simulated",
-        "documents": planned.documents,
-        "blocks": planned.blocks,
-        "tasks": planned.tasks,
-        "calls": planned.calls,
-        "cost_usd": planned.cost_usd,
-        "rough": planned.rough,
-        "stages": [
-            {
-                "stage": stage.stage,
-                "about": stage.about,
-                "model": stage.model,
-                "tasks": stage.tasks,
-                "reused": stage.reused,
-                "calls": stage.calls,
-                "input_tokens": stage.input_tokens,
-                "output_tokens": stage.output_tokens,
-                "cost_usd": stage.cost_usd,
-                "rough": stage.rough,
-                "largest_prompt_tokens": stage.largest,
-                "room_tokens": stage.room,
-                "fits": stage.fits,
-                "oversized": stage.oversized,
-                "compressed": stage.compressed,
-                "embeds": stage.embeds,
-            }
-            for stage in planned.stages
-        ],
-    }
-
+    from quire.engine import BatchCaching, CachingOption, Forecast, Plan, Variant
 
 NO_TIME_LIMIT = "no limit"
 TOKEN_FACTOR_TOLERANCE = 0.1  # a plan and a run that differ by no more agree well enough
@@ -217,6 +90,9 @@ def _plan_json(planned: "Plan") -> dict[str, object]:
         "batch_from": forecast.batch_from,
         "batch_caching": None if caching is None else _caching_json(forecast),
         "expected": forecast.expected.name,
+        "low_usd": to_usd(planned.low),
+        "expected_usd": planned.cost_usd,
+        "high_usd": to_usd(planned.high),
         "recommended": forecast.cheapest.name,
         "saving_percent": round(forecast.saving_percent, 1),
     }
@@ -265,6 +141,7 @@ def _print_plan(planned: "Plan") -> None:
     say()
     for line in (*_plan_notes(planned), *_recommendation(planned)):
         say(line)
+    say(f"expected of `{_command_for(planned, forecast.expected)}`: {cost_bounds(planned)}")
 
 
 def _print_variants(forecast: "Forecast") -> None:

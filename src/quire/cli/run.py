@@ -25,11 +25,8 @@ from quire.domain.runs import Progress
 from quire.domain.states import RunState
 
 if TYPE_CHECKING:
-    from quire.engine import Engine, Order, RunHandle
+    from quire.engine import Engine, RunHandle
     from quire.engine.queries import RunHead
-
-
-MAX_FORECAST_BLOCKS = 100_000  # blocks
 
 
 @of.takes_policy()
@@ -50,6 +47,7 @@ def run(
     reuse: order_options.ReuseRun = None,
     from_stage: order_options.FromStage = None,
     new: of.New = False,
+    max_cost: of.MaxCost = None,
     detach: of.Detach = False,
     as_json: of.AsJson = False,
     **policy: Json,
@@ -62,11 +60,11 @@ def run(
         order = replace(order, task_limit=limit, new=new)
         if not session(context).quiet and (again := earlier_note(engine, order)):
             note(again)
-        handle = engine.start(order)
+        handle = engine.start(order, max_cost)
         if detach:
             tell_detached(context, handle, as_json=as_json)
             return
-        forecast = _forecast_cost(engine, handle, order)
+        forecast = engine.spend.forecast_cost(handle.id)
         how = _DriveOutcome(_drive(context, engine, handle), forecast, new)
         code = _sum_up(context, engine, handle.progress(), how, as_json=as_json)
     raise typer.Exit(code)
@@ -79,7 +77,7 @@ def attach(context: typer.Context, run: of.RunNumber = None, as_json: of.AsJson 
         start = handle.progress()
         owed = start.state == RunState.RUNNING or start.batches > 0
         interrupted = owed and _drive(context, engine, handle, await_batches=True)
-        how = _DriveOutcome(interrupted, None)
+        how = _DriveOutcome(interrupted, engine.spend.forecast_cost(handle.id))
         code = _sum_up(context, engine, handle.progress(), how, as_json=as_json)
     raise typer.Exit(code)
 
@@ -119,15 +117,6 @@ def _drive(
         else ""
     )
     return drive(context, engine, opening, start, await_batches=await_batches)
-
-
-def _forecast_cost(engine: "Engine", handle: "RunHandle", order: "Order") -> int | None:
-    """What the forecast of a schema says when the work begins, if that takes no time."""
-    now = handle.progress()
-    costly = now.state != RunState.RUNNING or now.total > MAX_FORECAST_BLOCKS
-    if costly or not order.recipe.is_single_schema:
-        return None
-    return engine.forecasts.plan(order).forecast.expected.cost
 
 
 def _opening_line(head: "RunHead", now: Progress, *, goes_on: bool) -> str:

@@ -1,7 +1,7 @@
 """The command that shows what was spent: by run, stage, model, day, key or outcome, with bars."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +15,7 @@ from quire.cli.printing import (
     say,
     short_model_name,
 )
-from quire.cli.session import engine_for
+from quire.cli.session import engine_and_run, engine_for
 from quire.domain.pricing import dollars, to_usd
 from quire.domain.spend import SpendBy, SpendOutcome
 
@@ -34,6 +34,18 @@ _NARROWING: tuple[Narrowing, ...] = (
     ("tokens out", None),
     ("tokens in", None),
     ("model", lambda name: clip(name, 20)),
+)
+_FORECAST_NARROWING: tuple[Narrowing, ...] = (
+    ("model", short_model_name),
+    ("low", None),
+    ("high", None),
+    ("calls", None),
+    ("model", None),
+    ("out, forecast", None),
+    ("tokens out", None),
+    ("in, forecast", None),
+    ("tokens in", None),
+    ("stage", lambda name: clip(name, 20)),
 )
 _OUTCOME_WORDS = {
     SpendOutcome.ACCEPTED: "all its answers are in the results",
@@ -55,9 +67,16 @@ def spend(
         str | None,
         of.option("WHAT", f"{', '.join(SpendBy)}; of one run its stages.", "--by"),
     ] = None,
+    forecast: Annotated[
+        bool,
+        of.flag("Forecast beside actual, by stage; else of the newest run.", "--forecast"),
+    ] = False,
     as_json: of.AsJson = False,
 ) -> None:
     """Show what was spent and what for, and what caching, batches and packing saved."""
+    if forecast:
+        _show_forecast(context, run, as_json=as_json)
+        return
     with engine_for(context) as engine:
         view = engine.spend.view(by, run)
     if as_json:
@@ -66,6 +85,48 @@ def spend(
         say("nothing was sent yet")
     else:
         _print_view(view)
+
+
+def _show_forecast(context: typer.Context, run: int | None, *, as_json: bool) -> None:
+    """Print what each stage of a run was forecast to take when it began, and what it took."""
+    with engine_and_run(context, run) as (engine, number):
+        rows = engine.spend.compare_forecast(number)
+    if as_json:
+        print_json({"run": number, "rows": rows})
+    elif not rows:
+        say(f"no forecast was kept with run {number}; runs that begin now keep theirs")
+    else:
+        _print_forecast(rows)
+
+
+def _print_forecast(rows: Sequence[Mapping[str, Any]]) -> None:
+    from quire.engine import describe_forecast_error
+
+    columns = (
+        *("stage", "model", ">calls", ">in, forecast", ">tokens in", ">out, forecast"),
+        *(">tokens out", ">low", ">forecast", ">high", ">spent", ">off"),
+    )
+    print_table(columns, map(_forecast_cells, rows), narrowing=_FORECAST_NARROWING)
+    names = ("low", "forecast_cost", "high", "cost")
+    low, cost, high, spent = (sum(row[f"{name}_pico"] for row in rows) for name in names)
+    say()
+    off = describe_forecast_error(cost, spent)
+    say(f"together: {dollars(spent)} ({off}; between {dollars(low)} and {dollars(high)})")
+
+
+def _forecast_cells(row: Mapping[str, Any]) -> list[object]:
+    over = row["percent_over"]
+    return [
+        row["stage"],
+        row["model"],
+        row["calls"],
+        row["forecast_input_tokens"],
+        row["input_tokens"],
+        row["forecast_output_tokens"],
+        row["output_tokens"],
+        *(dollars(row[f"{name}_pico"]) for name in ("low", "forecast_cost", "high", "cost")),
+        "–" if over is None else f"{over:+.1f} %",
+    ]
 
 
 def _view_json(view: "SpendView") -> dict[str, object]:

@@ -82,3 +82,17 @@ class RunSpend(NamedTuple):
     run_id: RunId
     cost: int
     presumed: int
+
+
+class ForecastRow(NamedTuple):
+    """What one stage was forecast to take of one model when its run began; in picodollars."""
+
+    stage: str
+    model: str
+    tasks: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    low: int
+    cost: int
+    high: int

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from quire.plan.job_forecasts import EARLY_TASKS, describe_forecast_error
     from quire.plan.pack_probe import Excess, ProbeSpend, ShareEstimate
     from quire.plan.spend_views import SpendSums
-    from quire.plan.stage_forecasts import StageForecast
+    from quire.plan.stage_forecasts import VETOED, StageForecast
     from quire.plan.variants import Forecast, Variant
     from quire.providers.key_check import KeyCheck
     from quire.recipes.recipe_files import RecipeFile
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EARLY_TASKS",
+    "VETOED",
     "AttemptView",
     "BatchCaching",
     "CachingOption",
@@ -97,7 +98,7 @@ _NAMES = {
     "quire.plan.job_forecasts": ("EARLY_TASKS", "describe_forecast_error"),
     "quire.plan.pack_probe": ("Excess", "ProbeSpend", "ShareEstimate"),
     "quire.plan.spend_views": ("SpendSums",),
-    "quire.plan.stage_forecasts": ("StageForecast",),
+    "quire.plan.stage_forecasts": ("VETOED", "StageForecast"),
     "quire.plan.variants": ("Forecast", "Variant"),
     "quire.providers.key_check": ("KeyCheck",),
     "quire.recipes.recipe_files": ("RecipeFile",),

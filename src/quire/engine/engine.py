@@ -245,36 +245,42 @@ class Engine:
         stop_after: str | None = None,
         reuse: tuple[int, str] | None = None,
         new: bool = False,
+        max_cost_usd: float | None = None,
         **policy: Json,
     ) -> RunHandle:
         """Start a run of a schema or of a recipe, or go on with that of the same order.
 
         `wait` does the work. A recipe is a name, a file or a Recipe; `parameters` and `stop_after`
         are for recipes, and so is `models`: the first is the run's own, and stages with
-        `models = "all"` ask each. `over` may name its inputs:
-        `{"evidence": engine.ingest("articles/")}`.
+        `models = "all"` ask each. `over` may name its inputs: `{"evidence": engine.ingest("…")}`.
         `reuse` is a run and a stage: what comes before the stage keeps that run's results.
+        `max_cost_usd` refuses to start what may cost more, by the upper end of its forecast.
         """
-        return self.start(
-            self.orders.resolve(
-                schema=schema,
-                recipe=recipe,
-                model=model,
-                models=models,
-                over=over,
-                parameters=parameters,
-                limit=limit,
-                stop_after=stop_after,
-                reuse=reuse,
-                new=new,
-                policy=policy,
-            )
+        order = self.orders.resolve(
+            schema=schema,
+            recipe=recipe,
+            model=model,
+            models=models,
+            over=over,
+            parameters=parameters,
+            limit=limit,
+            stop_after=stop_after,
+            reuse=reuse,
+            new=new,
+            policy=policy,
         )
+        return self.start(order, max_cost_usd)
 
-    def start(self, order: Order) -> RunHandle:
-        """The same of an order that is resolved."""
-        route = self.forecasts.route(order)
-        started = self.orders.start(replace(order, policy=order.policy.with_route(route)))
+    def start(self, order: Order, max_cost_usd: float | None = None) -> RunHandle:
+        """The same of an order that is resolved; what it is forecast to take is kept with it."""
+        order = replace(order, policy=order.policy.with_route(self.forecasts.route(order)))
+        forecast = None
+        if max_cost_usd is not None or not self.orders.is_begun(order):
+            forecast = self.forecasts.plan_start(order)
+        if forecast is not None and max_cost_usd is not None:
+            forecast.refuse_above(max_cost_usd)
+        rows = [stage.row for stage in forecast.stages] if forecast else []
+        started = self.orders.start(order, rows)
         return self._handle(started.run_id, goes_on=started.goes_on)
 
     def plan(  # noqa: PLR0913 - all that a person may say of a plan

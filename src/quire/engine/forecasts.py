@@ -1,5 +1,6 @@
 """Forecasts: what a run would take, stage by stage, from documents, answers and batch prices."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -10,22 +11,25 @@ from quire.domain.documents import Document
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.models import ModelFacts
-from quire.domain.pricing import dollars, to_usd
-from quire.domain.recipes import Recipe
+from quire.domain.pricing import DOLLAR, dollars, to_usd
+from quire.domain.recipes import GATE, Recipe
 from quire.domain.runs import DIRECT
 from quire.engine.context import EngineContext
 from quire.engine.orders import read_recipe, resolve_order
+from quire.engine.past_calls import find_past_work
 from quire.engine.stage_sizes import DocumentSet, StageForecaster
 from quire.ledger.ledger import Transaction
 from quire.pipeline.commands.reuse import check_same_inputs, reusable_stages
 from quire.pipeline.commands.start import Order, Reuse
+from quire.plan.forecast_corrections import correct_forecasts
 from quire.plan.routing import AUTO, choose_route, with_usual_route
 from quire.plan.sizing import FORECAST_BYTES
-from quire.plan.stage_forecasts import StageForecast
+from quire.plan.stage_forecasts import VETOED, StageForecast
 from quire.plan.variants import Forecast
 from quire.providers.model_facts import token_counter
 
 DOCUMENTS, BLOCKS = 40, 25  # of each at most, read to count their tokens
+MOST_SIZED = 100_000  # blocks that a run which begins does not wait longer for
 MANY = 1_000_000  # calls, where how many there will be depends on the answers
 
 
@@ -60,9 +64,34 @@ class Plan:
         return sum(stage.cost for stage in self.stages)
 
     @property
+    def low(self) -> int:
+        """Picodollars that it will hardly cost less than."""
+        return sum(stage.low for stage in self.stages)
+
+    @property
+    def high(self) -> int:
+        """Picodollars that it will hardly cost more than."""
+        return sum(stage.high for stage in self.stages)
+
+    @property
     def cost_usd(self) -> float:
         """Dollars in all."""
         return to_usd(self.cost)
+
+    def refuse_above(self, max_cost_usd: float) -> None:
+        """Refuse to begin what may cost more than that, by the upper end of the forecast."""
+        tasks, limit = self.stages[0].tasks, self.order.task_limit
+        share = min(1.0, limit / tasks) if limit is not None and tasks else 1.0
+        if not 0 <= max_cost_usd < math.inf:
+            raise UsageError(f"max_cost_usd is an amount in dollars, not {max_cost_usd}")
+        high, most = math.ceil(self.high * share), round(max_cost_usd * DOLLAR)
+        if high > most:
+            raise UsageError(
+                f"this may cost up to {dollars(high)} by its forecast, more than {dollars(most)}:"
+                " nothing was started",
+                "raise --max-cost, try a part with --limit N, or look at `quire plan` for a cheaper"
+                " model or route",
+            )
 
     def __repr__(self) -> str:
         """Say what it comes to."""
@@ -97,6 +126,11 @@ class Forecasts:
                 planned = replace(counted, order=order)
             return planned
 
+    def plan_start(self, order: Order) -> Plan:
+        """The same for a run that is about to begin: of very many blocks, the first are sized."""
+        with self._context.ledger.snapshot() as tx:
+            return self._forecast(tx, order, _documents(tx, order), MOST_SIZED)
+
     def plan_documents(
         self,
         recipe: Recipe,
@@ -123,7 +157,9 @@ class Forecasts:
             if policy.route == AUTO and order.recipe.is_single_schema:
                 # all its calls are known before the first: what either way costs is compared
                 with self._context.ledger.snapshot() as tx:
-                    choice = self._forecast(tx, order, _documents(tx, order)).forecast.route
+                    (stage,) = self._forecast_stages(tx, order, _documents(tx, order))
+                    assert stage.forecast is not None
+                    choice = stage.forecast.route
             else:
                 choice = choose_route(policy, facts, MANY, self._batch_rules(facts.provider))
             if choice.problem:
@@ -135,18 +171,20 @@ class Forecasts:
         vendor = self._context.providers.batch_api(provider)
         return vendor.rules if vendor else None
 
-    def _forecast(self, tx: Transaction, order: Order, documents: Sequence[Document]) -> Plan:
-        forecaster = StageForecaster(tx, order, self._context.registry, documents)
-        kept: tuple[str, ...] = ()
-        if order.reuse is not None:
-            if order.inputs:  # an experiment's evidence need not be in the ledger yet
-                check_same_inputs(tx, order.reuse, order.inputs, order.input_names)
-            kept = reusable_stages(tx, order.reuse, order.recipe, order.facts.name)
-        stages = [
-            forecast.as_reused() if stage.name in kept else forecast
-            for stage in order.recipe.stages
-            for forecast in forecaster.forecasts(stage, self._batch_rules)
-        ]
+    def _forecast(
+        self,
+        tx: Transaction,
+        order: Order,
+        documents: Sequence[Document],
+        most_sized: int | None = None,
+    ) -> Plan:
+        stages = self._forecast_stages(tx, order, documents, most_sized)
+        past = find_past_work(tx, order)
+        if past is not None:
+            earlier = stages
+            if not past.is_same(order, documents):
+                earlier = self._forecast_stages(tx, past.order, past.documents, most_sized)
+            stages = correct_forecasts(stages, earlier, past.spent)
         return Plan(
             order=order,
             documents=len(documents),
@@ -154,6 +192,35 @@ class Forecasts:
             stages=tuple(stages),
             token_factor=order.facts.token_factor,
         )
+
+    def _forecast_stages(
+        self,
+        tx: Transaction,
+        order: Order,
+        documents: Sequence[Document],
+        most_sized: int | None = None,
+    ) -> list[StageForecast]:
+        """What every stage takes by rule, and by answers to the same questions."""
+        forecaster = StageForecaster(tx, order, self._context.registry, documents, most_sized)
+        kept: tuple[str, ...] = ()
+        if order.reuse is not None:
+            if order.inputs:  # an experiment's evidence need not be in the ledger yet
+                check_same_inputs(tx, order.reuse, order.inputs, order.input_names)
+            kept = reusable_stages(tx, order.reuse, order.recipe, order.facts.name)
+        vetoed = _vetoed_stages(order.recipe)
+        return [
+            forecast.as_reused()
+            if stage.name in kept
+            else forecast.with_vetoes(VETOED if stage.name in vetoed else 0.0)
+            for stage in order.recipe.stages
+            for forecast in forecaster.forecasts(stage, self._batch_rules)
+        ]
+
+
+def _vetoed_stages(recipe: Recipe) -> set[str]:
+    """Critics that decide, and the stages whose answers they may send back."""
+    critics = [stage for stage in recipe.stages if stage.critic == GATE]
+    return {name for stage in critics for name in (stage.name, stage.of)}
 
 
 def _documents(tx: Transaction, order: Order) -> list[Document]:

@@ -12,6 +12,7 @@ from quire.domain.errors import UnknownModel, UsageError
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.models import ModelFacts, Params
 from quire.domain.recipes import SAME, Recipe, Schema
+from quire.domain.spend import ForecastRow
 from quire.engine.context import EngineContext, own_models
 from quire.engine.embedders import refuse_as_answerer, with_embedders
 from quire.engine.library import Library, Over, SchemaSource
@@ -20,7 +21,7 @@ from quire.ledger.ledger import Ledger
 from quire.ledger.tables.runs import ProbeQuestion
 from quire.pipeline.commands.earlier import EarlierAnswers, find_earlier
 from quire.pipeline.commands.reuse import carry_over, reusable_stages
-from quire.pipeline.commands.start import Order, Reuse, StartedRun, start
+from quire.pipeline.commands.start import Order, Reuse, StartedRun, run_key, start
 from quire.pipeline.run_spec import possible_models
 from quire.plan.routing import with_usual_route
 from quire.plan.stage_lineage import recipe_lineage
@@ -147,11 +148,18 @@ class Orders:
         with self._context.ledger.snapshot() as tx:
             return find_earlier(tx, order)
 
-    def start(self, order: Order) -> StartedRun:
-        """Begin a run, or go on with that of the same order."""
+    def is_begun(self, order: Order) -> bool:
+        """Whether the same order was given before, so that its run would go on."""
+        with self._context.ledger.snapshot() as tx:
+            return not order.new and tx.runs.newest_run_of_key(run_key(order)) is not None
+
+    def start(self, order: Order, forecasts: Sequence[ForecastRow] = ()) -> StartedRun:
+        """Begin a run, or go on with that of the same order; of a new one keep its forecast."""
         now = self._context.runtime.now()
         with self._context.ledger.transaction() as tx:
             started = start(tx, order, now)
+            if not started.goes_on:
+                tx.spend.add_stage_forecasts(started.run_id, forecasts)
             if order.reuse is not None and not started.goes_on:
                 carry_over(tx, order.reuse, started.run_id, order, now)
             return started

@@ -1,18 +1,30 @@
-"""Past calls: what answers to the same questions took, for forecasts that learn from them."""
+"""Past calls: what answers to the same questions, and whole runs of them, took; to learn from."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
+from quire.domain.documents import Document
 from quire.domain.ids import RunId
 from quire.domain.models import ModelFacts
+from quire.domain.reasons import EventKind
 from quire.domain.recipes import Recipe
 from quire.domain.requests import OutputSample
+from quire.domain.runs import Run
+from quire.domain.states import StageState
+from quire.engine.spend import read_groups
 from quire.ledger.ledger import Transaction
+from quire.pipeline.commands.start import Order
+from quire.plan.forecast_corrections import StageKey, StageSpend, spend_by_stage
 from quire.plan.sizing import MOST_SAMPLES
 from quire.plan.token_estimates import PastCalls
+from quire.recipes.policy_layers import policy_from_json
 from quire.recipes.recipe_snapshots import recipe_to_json
 
 PAST_RUNS = 50  # searched for answers to the same question
+MOST_EVENTS = 1000  # of a run, looked through for what people had asked again
+ASKED_AGAIN = (EventKind.RERUN, EventKind.RETRIED, EventKind.REUSED)  # more, or less, than usual
 
 
 def past_calls(
@@ -45,3 +57,58 @@ def _past(
         cached_tokens=sums.get("cached_tokens", 0),
         batched=sum(view.answered for view in tx.views.list_batches(run)) if sums else 0,
     )
+
+
+class PastWork(NamedTuple):
+    """The same work as it was done before: what it was told, and what its stages took."""
+
+    order: Order
+    documents: Sequence[Document]
+    spent: Mapping[StageKey, StageSpend]  # of stages that are through
+
+    def is_same(self, order: Order, documents: Sequence[Document]) -> bool:
+        """Whether it was told the same about the same documents, so that its forecast is too."""
+        earlier = (self.order.facts, self.order.models, self.order.policy.policy)
+        uids = [document.conv_uid for document in self.documents]
+        return (
+            earlier == (order.facts, order.models, order.policy.policy)
+            and order.reuse is None
+            and uids == [document.conv_uid for document in documents]
+        )
+
+
+def find_past_work(tx: Transaction, order: Order) -> PastWork | None:
+    """The newest run of the same recipe and model that has stages which are through."""
+    written = recipe_to_json(order.recipe)
+    for run in tx.runs.list_whole_runs(PAST_RUNS):
+        same = run.recipe == written and run.model.get("name") == order.facts.name
+        if same and run.task_limit is None and (found := _read_past_work(tx, order, run)):
+            return found
+    return None
+
+
+def _read_past_work(tx: Transaction, order: Order, run: Run) -> PastWork | None:
+    stages = tx.runs.stages_of_run(run.id)
+    through = {stage.name for stage in stages if stage.state == StageState.CLOSED}
+    if not through or any(
+        event.kind in ASKED_AGAIN for event in tx.events.events_of_run(run.id, MOST_EVENTS)
+    ):
+        return None
+    inputs = tx.runs.inputs_of_run(run.id)
+    numbers = {document for document, _ in inputs}
+    documents = [item for item in tx.documents.list_documents() if item.id in numbers]
+    groups = read_groups(tx, tx.spend.priced_models(run.id), run.id, outcomes=False)
+    spent = {key: sums for key, sums in spend_by_stage(groups).items() if key[0] in through}
+    if len(documents) < len(numbers) or not any(sums.calls for sums in spent.values()):
+        return None  # some were purged since, or nothing was asked
+    facts, *further = tx.runs.models_of_run(run)
+    earlier = replace(
+        order,
+        facts=facts,
+        models=tuple(further),
+        policy=policy_from_json(run.policy),
+        inputs=[(document.id, document.conv_uid) for document in documents],
+        input_names=dict(inputs),
+        reuse=None,
+    )
+    return PastWork(earlier, documents, spent)

@@ -6,10 +6,12 @@ from quire.domain.data import Json
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.pricing import to_usd
-from quire.domain.spend import SpendBy, SpendGroup
+from quire.domain.spend import ForecastRow, SpendBy, SpendGroup
 from quire.engine.context import EngineContext
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.spend import EVERY_RUN
+from quire.plan.forecast_corrections import NOTHING_TAKEN, StageSpend, spend_by_stage
+from quire.plan.job_forecasts import percent_over
 from quire.plan.rendering import USUAL_OVERHEAD
 from quire.plan.spend_views import (
     PricedModels,
@@ -68,6 +70,41 @@ class SpendViews:
             lines=tuple(view_spend(groups, way, models)),
             simulated=simulated,
         )
+
+    def forecast_cost(self, run: int) -> int | None:
+        """Picodollars that a run was forecast to cost when it began; None where nobody said."""
+        with self._context.ledger.snapshot() as tx:
+            rows = tx.spend.stage_forecasts(RunId(run))
+        return sum(row.cost for row in rows) if rows else None
+
+    def compare_forecast(self, run: int) -> list[dict[str, Json]]:
+        """Forecast beside actual, one flat row for each stage and model; none was kept: none."""
+        with self._context.ledger.snapshot() as tx:
+            found = tx.runs.must_get_run(RunId(run)).id
+            forecasts = tx.spend.stage_forecasts(found)
+            groups = read_groups(tx, tx.spend.priced_models(found), found, outcomes=False)
+        spent = spend_by_stage(groups)
+        return [
+            _compare(row, spent.get((row.stage, row.model), NOTHING_TAKEN)) for row in forecasts
+        ]
+
+
+def _compare(row: ForecastRow, spent: StageSpend) -> dict[str, Json]:
+    money = {"low": row.low, "forecast_cost": row.cost, "high": row.high, "cost": spent.cost}
+    return {
+        "stage": row.stage,
+        "model": row.model,
+        "tasks": row.tasks,
+        "forecast_calls": row.calls,
+        "calls": spent.calls,
+        "forecast_input_tokens": row.input_tokens,
+        "input_tokens": spent.input_tokens,
+        "forecast_output_tokens": row.output_tokens,
+        "output_tokens": spent.output_tokens,
+        **{f"{name}_pico": amount for name, amount in money.items()},
+        **{f"{name}_usd": to_usd(amount) for name, amount in money.items()},
+        "percent_over": percent_over(row.cost, spent.cost),
+    }
 
 
 def read_groups(

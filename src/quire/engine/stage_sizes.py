@@ -1,6 +1,7 @@
 """Stage sizes: how many tasks each stage of an order has, how large they are, what each takes."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from quire.domain.batches import BatchRules
@@ -64,8 +65,15 @@ class StageForecaster:
     """Goes through a recipe's stages in order, and remembers what each will give."""
 
     def __init__(
-        self, tx: Transaction, order: Order, registry: Registry, documents: Sequence[Document]
+        self,
+        tx: Transaction,
+        order: Order,
+        registry: Registry,
+        documents: Sequence[Document],
+        most_sized: int | None = None,
     ) -> None:
+        """Forecast an order over documents; the sizes of so many blocks stand for those of all."""
+        self._most_sized = most_sized
         self._tx, self._order, self._documents = tx, order, documents
         recipe = order.recipe
         self._spec = RunSpec(
@@ -97,9 +105,7 @@ class StageForecaster:
                 content=sizes.content,
                 largest=sizes.largest,
                 rough=bool(stage.upstream) or stage.schema is None,
-                sizes=self._tx.documents.block_sizes(self._document_ids(stage))
-                if stage_prompt.by_block
-                else None,
+                sizes=self._block_sizes(stage) if stage_prompt.by_block else None,
                 contents=listed,
                 fixed=self._fixed_bytes(stage),
                 past=self._past.get((stage.name, name), NO_PAST_CALLS),
@@ -177,9 +183,11 @@ class StageForecaster:
             return (self._content_bytes(stage, single, largest=True) for single in singly)
         if driver is Driver.BLOCK:
             rest = typical - _mean(document_set.text, document_set.blocks)
-            blocks = self._tx.documents.block_sizes(self._document_ids(stage))
-            return (rest + size for size in blocks)
+            return (rest + size for size in self._block_sizes(stage))
         return (typical,)
+
+    def _block_sizes(self, stage: Stage) -> Iterable[int]:
+        return islice(self._tx.documents.block_sizes(self._document_ids(stage)), self._most_sized)
 
     def _fixed_bytes(self, stage: Stage) -> float | None:
         """Bytes said of a task that are never compressed; None where nothing in it can be."""

@@ -12,6 +12,7 @@ from quire.domain.policy import Policy
 from quire.domain.pricing import price_at, to_usd
 from quire.domain.recipes import Stage
 from quire.domain.requests import OutputSample
+from quire.domain.spend import ForecastRow
 from quire.plan.job_forecasts import forecast
 from quire.plan.prompt_fitting import fit_prompts, prompt_room_of
 from quire.plan.rendering import prefix_bytes, render_prefix
@@ -24,6 +25,20 @@ from quire.plan.token_estimates import (
     typical_record_size,
 )
 from quire.plan.variants import Forecast
+
+
+class Spread(NamedTuple):
+    """How far below and above its forecast a cost may well be, as factors of it."""
+
+    low: float
+    high: float
+
+
+VETOED = 0.1  # of the answers that a critic decides about, before any run has shown how many
+CORRECTED = Spread(0.9, 1.15)  # by what the same stage took of a run that is through
+LEARNT = Spread(0.85, 1.25)  # from some answered calls
+GUESSED = Spread(0.7, 1.4)  # from the schema, where the inputs are known
+ROUGH = Spread(0.5, 2.0)  # the inputs are answers that nobody has seen, or nothing limits them
 
 MOST_PLANNED = 2000  # tasks of one size that are planned one by one; the rest are like them
 
@@ -49,6 +64,22 @@ class StageForecast:
     forecast: Forecast | None = None  # every way its calls could go; texts have only one
     reused: bool = False  # an earlier run has its answers: nothing is asked
     embeds: bool = False  # these are calls for embeddings, and owe no answers
+    spread: Spread = ROUGH
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The stage, and the model that it asks."""
+        return self.stage, self.model
+
+    @property
+    def low(self) -> int:
+        """Picodollars that it will hardly cost less than."""
+        return round(self.cost * self.spread.low)
+
+    @property
+    def high(self) -> int:
+        """Picodollars that it will hardly cost more than."""
+        return math.ceil(self.cost * self.spread.high)
 
     @property
     def cost_usd(self) -> float:
@@ -59,6 +90,31 @@ class StageForecast:
     def fits(self) -> bool:
         """Whether every prompt fits the model's window, as far as that can be told."""
         return not self.oversized and self.largest <= self.room
+
+    def with_vetoes(self, share: float) -> "StageForecast":
+        """The same where that share of its answers is asked for again."""
+        calls, taken, written, cost = (
+            round(number * (1 + share))
+            for number in (self.calls, self.input_tokens, self.output_tokens, self.cost)
+        )
+        spread = self.spread._replace(high=self.spread.high * (1 + share))
+        again = replace(self, calls=calls, input_tokens=taken, output_tokens=written, cost=cost)
+        return replace(again, spread=spread)
+
+    @property
+    def row(self) -> ForecastRow:
+        """What is kept of it with a run."""
+        return ForecastRow(
+            self.stage,
+            self.model,
+            self.tasks,
+            self.calls,
+            self.input_tokens,
+            self.output_tokens,
+            self.low,
+            self.cost,
+            self.high,
+        )
 
     def as_reused(self) -> "StageForecast":
         """The same where an earlier run has the answers."""
@@ -78,7 +134,7 @@ class StageWork:
     content: float  # bytes that are said of a task, on average
     largest: float  # and at most
     rough: bool
-    sizes: Iterable[int] | None = None  # of every task, where they are known
+    sizes: Iterable[int] | None = None  # of every task, where they are known, or of the first ones
     contents: Iterable[float] | None = None  # bytes said of each, where a template says it
     fixed: float | None = None  # bytes said of a task that cannot be compressed; None: nothing can
     past: PastCalls = NO_PAST_CALLS  # calls that were answered before
@@ -123,7 +179,15 @@ def forecast_stage(work: StageWork) -> StageForecast:
         compressed=round(work.tasks * fitted.compressed),
         compressible=work.fixed is not None,
         forecast=records.forecast if records else None,
+        spread=_spread(work, learnt=bool(records and records.forecast.learnt)),
     )
+
+
+def _spread(work: StageWork, *, learnt: bool) -> Spread:
+    """How sure a forecast is before any earlier work corrects it."""
+    if learnt:
+        return LEARNT
+    return ROUGH if work.rough and not work.past.samples else GUESSED
 
 
 def _contents(work: StageWork) -> list[float]:
@@ -142,10 +206,11 @@ class _RecordForecast(NamedTuple):
 
 def _forecast_records(work: StageWork) -> _RecordForecast:
     """Records share calls; of many tasks of one size, some are planned and the rest are alike."""
-    planned = work.tasks if work.sizes is not None else min(work.tasks, MOST_PLANNED)
-    sizes = work.sizes or repeat(max(1, round(work.content)), planned)
+    sizes = work.sizes
+    if sizes is None:
+        sizes = repeat(max(1, round(work.content)), min(work.tasks, MOST_PLANNED))
     found = forecast(sizes, work.stage, work.facts, work.policy, work.past, work.rules)
-    way, times = found.expected, work.tasks / planned if planned else 0.0
+    way, times = found.expected, work.tasks / found.tasks if found.tasks else 0.0
     totals = (way.requests, way.input_tokens, way.output_tokens, way.cost)
     calls, taken, written, cost = (math.ceil(number * times) for number in totals)
     return _RecordForecast((calls, taken, written, cost), math.ceil(found.oversized * times), found)

@@ -10,7 +10,6 @@ import typer
 from quire.cli import options as of
 from quire.cli.live_progress import drive, tell_detached
 from quire.cli.order_options import FromStage, ReuseRun, StopAfter, reuse_from_options
-from quire.cli.plan import forecast_totals, print_recipe_forecast
 from quire.cli.printing import (
     SIMULATED,
     model_label,
@@ -23,6 +22,7 @@ from quire.cli.printing import (
     say,
 )
 from quire.cli.progress_words import outstanding_batches
+from quire.cli.recipe_forecasts import forecast_totals, print_recipe_forecast
 from quire.cli.run_summary import (
     continue_after_stop,
     exit_code,
@@ -227,6 +227,7 @@ def run(
     reuse: ReuseRun = None,
     from_stage: FromStage = None,
     new: of.New = False,
+    max_cost: of.MaxCost = None,
     detach: of.Detach = False,
     as_json: of.AsJson = False,
     **policy: Json,
@@ -234,12 +235,10 @@ def run(
     """Carry an experiment out; Ctrl-C stops cleanly, the same command goes on."""
     from quire.kits.judge.experiment_runs import plan_experiment, start_experiment
 
-    settings: dict[str, Any] = policy
+    settings: dict[str, Any] = {**policy, "stop_after": stop_after, "new": new, "limit": limit}
     with engine_for(context, make=True) as engine:
         kept = reuse_from_options(reuse, from_stage)
-        handle = start_experiment(
-            engine, file, limit=limit, stop_after=stop_after, reuse=kept, new=new, **settings
-        )
+        handle = start_experiment(engine, file, reuse=kept, max_cost_usd=max_cost, **settings)
         if detach:
             tell_detached(context, handle, as_json=as_json)
             return

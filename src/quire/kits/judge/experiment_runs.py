@@ -36,7 +36,7 @@ class ExperimentRun(NamedTuple):
     documents: tuple[DocumentId, ...]  # of the evidence, piece by piece
 
 
-def start_experiment(
+def start_experiment(  # noqa: PLR0913 - all that a person may say of a run
     engine: Engine,
     path: str | Path,
     *,
@@ -44,6 +44,7 @@ def start_experiment(
     stop_after: str | None = None,
     reuse: tuple[int, str] | None = None,
     new: bool = False,
+    max_cost_usd: float | None = None,
     **policy: Json,
 ) -> RunHandle:
     """Start the run of an experiment's file, or go on with it; `wait` does the work."""
@@ -58,7 +59,7 @@ def start_experiment(
         new=new,
         policy=policy,
     )
-    return engine.start(order)
+    return engine.start(order, max_cost_usd)
 
 
 def plan_experiment(

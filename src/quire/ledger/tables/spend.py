@@ -1,9 +1,11 @@
 """Spend: what attempts took and cost, added up by the database, whatever it is grouped by."""
 
+from collections.abc import Sequence
+
 from quire.domain.data import stored_json
 from quire.domain.ids import RunId
 from quire.domain.models import ModelFacts
-from quire.domain.spend import RunSpend, SpendGroup
+from quire.domain.spend import ForecastRow, RunSpend, SpendGroup
 from quire.ledger.tables.table import Table
 
 EVERY_RUN = RunId(0)
@@ -41,3 +43,12 @@ class Spend(Table):
     def attempted_spend(self) -> list[RunSpend]:
         """What the attempts of each run say."""
         return self._list(RunSpend, "attempted_spend")
+
+    def add_stage_forecasts(self, run: RunId, forecasts: Sequence[ForecastRow]) -> None:
+        """Keep what a run was forecast to take when it began."""
+        rows = [(run, ordinal, *forecast) for ordinal, forecast in enumerate(forecasts)]
+        self._connection.run_many("add_stage_forecasts", rows)
+
+    def stage_forecasts(self, run: RunId) -> list[ForecastRow]:
+        """What a run was forecast to take, stage by stage and model by model; or nothing."""
+        return self._list(ForecastRow, "stage_forecasts", run=run)

@@ -76,3 +76,12 @@ WHERE q.id = a.request_id AND l.id = q.lane_id AND l.workspace_id = :workspace G
 SELECT id, model FROM runs WHERE workspace_id = :workspace AND (:run = 0 OR id = :run)
 UNION ALL SELECT o.run_id, o.facts FROM run_models o JOIN runs r ON r.id = o.run_id
 WHERE r.workspace_id = :workspace AND (:run = 0 OR r.id = :run)
+
+-- name: add_stage_forecasts
+-- rows: run_id int, ordinal int, stage text, model text, tasks int, calls int, input int, output int, low int, cost int, high int
+INSERT INTO stage_forecasts (run_id, ordinal, stage, model, tasks, calls, input_tokens, output_tokens, low, cost, high)
+SELECT rows.run_id, rows.ordinal, rows.stage, rows.model, rows.tasks, rows.calls, rows.input, rows.output, rows.low, rows.cost, rows.high FROM rows
+
+-- name: stage_forecasts
+SELECT f.stage, f.model, f.tasks, f.calls, f.input_tokens, f.output_tokens, f.low, f.cost, f.high
+FROM stage_forecasts f JOIN runs r ON r.id = f.run_id WHERE r.workspace_id = :workspace AND f.run_id = :run ORDER BY f.ordinal
