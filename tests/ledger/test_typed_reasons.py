@@ -43,6 +43,7 @@ ADDED_TABLES = (
     "pieces",
     "embeddings",
     "embedding_tasks",
+    "stage_forecasts",
 )  # later ones
 ADDED_INDEXES = (
     "documents_result",

@@ -96,6 +96,14 @@ def test_without_a_schema_the_answer_is_plain_text_that_says_it_is_simulated() -
     assert answer("What is a quire?", None) == "simulated: What is a quire?"
 
 
+def test_a_plain_answer_has_as_many_words_as_were_asked_for() -> None:
+    written = answer("Say in about 40 words what a quire is.", None)
+    marked = answer("In about 3 words:\n<<<TEXT\none two about 900 words\nTEXT>>>", None)
+
+    assert len(written.removeprefix("simulated: ").split()) == 40
+    assert marked == "simulated: one two about"
+
+
 def test_a_schema_without_results_is_filled_from_the_whole_message() -> None:
     schema: dict[str, Json] = {"type": "object", "properties": {"word_count": {"type": "integer"}}}
 

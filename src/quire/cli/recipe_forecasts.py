@@ -62,7 +62,7 @@ def _stage_cells(forecast: "StageForecast") -> Iterator[object]:
     roughly = "~" if forecast.rough else ""
     yield from (forecast.stage, forecast.about, forecast.model, forecast.tasks, forecast.calls)
     if forecast.reused:
-        yield from ("–", "–", "–", "reused", "–")
+        yield from ("–", "–", "", "reused", "")
         return
     yield f"{roughly}{forecast.input_tokens:,}"
     yield f"{roughly}{forecast.output_tokens:,}"

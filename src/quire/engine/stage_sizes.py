@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from quire.domain.batches import BatchRules
 from quire.domain.documents import Document
-from quire.domain.groupings import Driver, GroupingContext
+from quire.domain.errors import TemplateFailed
+from quire.domain.groupings import Driver, DriverItem, GroupingContext, Part
 from quire.domain.ids import DocumentId, RunId, StageId
 from quire.domain.recipes import HistoryEntry, Stage
 from quire.engine.past_calls import past_calls
@@ -16,9 +17,11 @@ from quire.pipeline.commands.start import Order
 from quire.pipeline.run_spec import RunSpec, possible_models
 from quire.plan.builtin_groupings import shows_documents
 from quire.plan.embedding_forecasts import forecast_embeddings
+from quire.plan.prompt_variables import Material, PromptAnswer, PromptResult, template_variables
 from quire.plan.rendering import render_prefix
 from quire.plan.stage_counts import InputCount, LineCount, count_things, inputs_per_task, line_count
 from quire.plan.stage_forecasts import StageForecast, StageWork, answer_bytes, forecast_stage
+from quire.plan.stand_ins import document_stand_in, judged_stand_in, result_stand_in, row_stand_in
 from quire.plan.templates import SUBJECT_NAMES, Template, compile_template
 from quire.plan.token_estimates import NO_PAST_CALLS
 from quire.providers.vendors import vendor_facts
@@ -36,6 +39,7 @@ class _Sizes(NamedTuple):
     content: float
     largest: float
     answer: float
+    asked: str = ""  # the prompt of a typical task, where a template says it
 
 
 class DocumentSet(NamedTuple):
@@ -109,6 +113,7 @@ class StageForecaster:
                 contents=listed,
                 fixed=self._fixed_bytes(stage),
                 past=self._past.get((stage.name, name), NO_PAST_CALLS),
+                asked=sizes.asked,
             )
             for name, tasks in _share_tasks(names, sizes.tasks)
             for facts in [spec.models[spec.model_numbers[name]]]
@@ -139,7 +144,11 @@ class StageForecaster:
             else (),
         )
         driven = count_things(self._spec.lineage, stage, self._counts, document_set.input_count)
+        asked = self._typical_prompt(stage, grouping_context)
         content = self._content_bytes(stage, document_set, largest=False)
+        if asked is not None:
+            before = sum(self._turn_bytes(stage, entry, document_set) for entry in stage.history)
+            content = before + len(asked.encode())
         largest = max(content, self._content_bytes(stage, document_set, largest=True))
         samples = [
             sample
@@ -147,15 +156,61 @@ class StageForecaster:
             if name == stage.name
             for sample in past.samples
         ]
-        answer = answer_bytes(stage, content, samples)
-        return _Sizes(grouping.count(driven, grouping_context), content, largest, answer)
+        said = self._spec.stage_prompts[stage.name].stage.prompt if asked is None else asked
+        answer = answer_bytes(stage, content, samples, said)
+        tasks = grouping.count(driven, grouping_context)
+        return _Sizes(tasks, content, largest, answer, said)
+
+    def _typical_prompt(self, stage: Stage, around: GroupingContext) -> str | None:
+        """A typical task's prompt, filled in with stand-ins; None without a template that suits."""
+        item = self._spec.stage_prompts[stage.name].item
+        if item is None:
+            return None
+        try:
+            return item.render(template_variables(self._stand_in(stage, item, around)))
+        except TemplateFailed:
+            return None
+
+    def _stand_in(self, stage: Stage, item: Template, around: GroupingContext) -> Material:
+        """A typical task: values as large as those that its prompt will be filled in with."""
+        document_set, own = self._document_set(stage), self._order.facts.name
+        views = {name: self._sizes[name].answer for name in stage.upstream}
+        shown = document_stand_in(document_set.document_size(largest=False), views)
+        part = Part(own)
+        if item.names & {"part", "documents"}:
+            driven = DriverItem(key=0, model=own)
+            part = next(iter(self._spec.grouping_of(stage).fan(driven, around)), part)
+        block = _mean(document_set.text, document_set.blocks) if "block" in item.names else None
+        return Material(
+            row=row_stand_in(block, part.sample),
+            parameters=self._order.recipe.parameters,
+            model=own,
+            part=part.part,
+            document=shown if "document" in item.names else None,
+            documents=[shown] * len(part.documents),
+            inputs={name: self._read_stand_in(stage, name) for name in stage.upstream},
+            of=stage.of,
+            judged_answer=self._judged_stand_in(stage) if "judged" in item.names else None,
+        )
+
+    def _read_stand_in(self, stage: Stage, name: str) -> PromptResult | list[PromptResult]:
+        above, size = self._spec.stage_named(name), self._sizes[name].answer
+        if not reads_many(self._spec, stage, name):
+            return result_stand_in(above, size)
+        count = round(self._upstream_bytes(stage, name) / size) if size else 1
+        return [result_stand_in(above, size)] * max(1, count)
+
+    def _judged_stand_in(self, stage: Stage) -> PromptAnswer:
+        above, sizes = self._spec.stage_prompts[stage.of].stage, self._sizes[stage.of]
+        return judged_stand_in(above, sizes.content, render_prefix(above).system, sizes.answer)
 
     def _content_bytes(self, stage: Stage, document_set: DocumentSet, *, largest: bool) -> float:
         """Bytes that are said of one task, typically or at most."""
         before = sum(self._turn_bytes(stage, entry, document_set) for entry in stage.history)
         template = compile_template(stage.prompt) if stage.templated else None
         if template is None or not template.names & SUBJECT_NAMES:
-            fixed = 0 if stage.schema else len(stage.prompt.encode())
+            said = self._spec.stage_prompts[stage.name].stage.prompt  # its parameters filled in
+            fixed = 0 if stage.schema else len(said.encode())
             return before + fixed + self._subject_bytes(stage, document_set, largest)
         parts = [
             float(len(stage.prompt.encode())),
@@ -179,8 +234,8 @@ class StageForecaster:
         if stage.upstream or self._spec.stage_prompts[stage.name].by_block:
             return None
         if driver is Driver.DOCUMENT:
-            singly = (DocumentSet([document]) for document in document_set.documents)
-            return (self._content_bytes(stage, single, largest=True) for single in singly)
+            rest = typical - document_set.document_size(largest=False)
+            return (rest + item.conv_total_characters for item in document_set.documents)
         if driver is Driver.BLOCK:
             rest = typical - _mean(document_set.text, document_set.blocks)
             return (rest + size for size in self._block_sizes(stage))

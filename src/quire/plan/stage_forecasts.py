@@ -17,7 +17,15 @@ from quire.plan.job_forecasts import forecast
 from quire.plan.prompt_fitting import fit_prompts, prompt_room_of
 from quire.plan.rendering import prefix_bytes, render_prefix
 from quire.plan.routing import BATCH
-from quire.plan.sizing import FORECAST_BYTES, bound_tokens, limit_to_stage, reserved_output
+from quire.plan.sizing import (
+    FORECAST_BYTES,
+    TEXT_TOKENS,
+    bound_tokens,
+    limit_alone,
+    limit_to_stage,
+    max_tokens,
+    reserved_output,
+)
 from quire.plan.token_estimates import (
     NO_PAST_CALLS,
     PastCalls,
@@ -138,10 +146,13 @@ class StageWork:
     contents: Iterable[float] | None = None  # bytes said of each, where a template says it
     fixed: float | None = None  # bytes said of a task that cannot be compressed; None: nothing can
     past: PastCalls = NO_PAST_CALLS  # calls that were answered before
+    asked: str = ""  # what a typical task is asked, as far as that is known
 
 
-def answer_bytes(stage: Stage, content: float, samples: Iterable[OutputSample] = ()) -> float:
-    """Bytes of one typical answer; what was seen wins."""
+def answer_bytes(
+    stage: Stage, content: float, samples: Iterable[OutputSample] = (), asked: str = ""
+) -> float:
+    """Bytes of one typical answer; what was seen wins over how long it is asked to be."""
     seen = [sample for sample in samples if sample.tasks]
     if seen:
         tokens = sum(sample.output_tokens for sample in seen) / sum(sample.tasks for sample in seen)
@@ -149,7 +160,7 @@ def answer_bytes(stage: Stage, content: float, samples: Iterable[OutputSample] =
     if stage.schema is not None:
         record = typical_record_size(stage.schema)
         return record.fixed + record.restated * content
-    return text_answer_bytes(stage)
+    return text_answer_bytes(stage, asked)
 
 
 def forecast_stage(work: StageWork) -> StageForecast:
@@ -221,11 +232,14 @@ def _forecast_texts(work: StageWork) -> _Totals:
     facts = work.facts
     head = len(work.stage.instructions.encode())
     taken = (head + work.content) / FORECAST_BYTES * facts.token_factor
-    written = answer_bytes(work.stage, work.content, work.past.samples) / FORECAST_BYTES
+    answer = answer_bytes(work.stage, work.content, work.past.samples, work.asked)
+    written = answer / FORECAST_BYTES
     written *= max(1.0, facts.token_factor)
-    pieces = max(1, min(1 + work.policy.max_continuations, math.ceil(written / facts.max_output)))
-    written = min(written, pieces * facts.max_output)
-    taken = pieces * taken + facts.max_output * pieces * (pieces - 1) / 2
+    # each call may write as much as is allowed for a text, so a longer one comes in pieces
+    room = max_tokens([TEXT_TOKENS], facts, limit_alone(work.stage), 0)
+    pieces = max(1, min(1 + work.policy.max_continuations, math.ceil(written / room)))
+    written = min(written, pieces * room)
+    taken = pieces * taken + room * pieces * (pieces - 1) / 2
     batched = work.policy.route == BATCH and work.tasks >= work.policy.min_batch_size
     price = price_at(facts, round(taken / pieces), batched=batched)
     cost = work.tasks * (taken * price.input + written * price.output)

@@ -14,12 +14,13 @@ from quire.plan.batch_caching import HITS, whole_hits
 from quire.plan.job_costs import TokenUse
 from quire.plan.rendering import FRAMING_BYTES, USUAL_OVERHEAD, Prefix, billed_prefix_bytes
 from quire.plan.sizing import FORECAST_BYTES, RESTATING_WORDS
+from quire.plan.stated_lengths import stated_length
 
 ANSWER_BYTES = len('{"results":[]}')
 RECORD_BYTES = len('{"block_uid":"12ab"},')
 FIELD_BYTES = len('"":,')  # around a key and its value
 SHORT_TEXT = 40  # bytes of a free string that nothing limits: some seven words
-ITEM_TEXT = 20  # the same, in a list: names and terms rather than sentences
+ITEM_TEXT = 14  # the same, in a list: names and terms rather than sentences
 PROSE_TEXT = 240  # the same, where the key promises prose
 ITEMS = 2  # of an array that nothing limits
 PROSE_WORDS = ("summary", "analysis", "reason", "notes", "explanation", "description")
@@ -55,7 +56,7 @@ def _field_size(key: str, field: JsonObject, text: int = SHORT_TEXT) -> RecordSi
     choices = field.get("enum") or ([field["const"]] if "const" in field else None)
     if isinstance(choices, Sequence) and not isinstance(choices, str):
         return RecordSize(sum(len(str(choice)) + 2 for choice in choices) // len(choices), 0)
-    kinds = _kinds(field)
+    kinds = kinds_of(field)
     kind = next((name for name in kinds if name != "null"), "null")
     if kind == "object":
         return _object_size(field)
@@ -87,7 +88,13 @@ def _text_size(key: str, field: JsonObject, text: int) -> RecordSize:
     return RecordSize(2 + min(likely, _whole_or(longest, likely)), 0)
 
 
-def _kinds(field: JsonObject) -> list[str]:
+def text_length(key: str, field: JsonObject, text: int) -> int:
+    """Bytes of a typical string of a field, `text` of them where nothing says otherwise."""
+    return _text_size(key, field, text).fixed - 2
+
+
+def kinds_of(field: JsonObject) -> list[str]:
+    """The types that a field may have, as it states them."""
     stated = field.get("type")
     if isinstance(stated, str):
         return [stated]
@@ -141,14 +148,23 @@ class LearnedUse(NamedTuple):
     batch_hits: float | None  # the same of calls in batches; None where that is not known
 
 
+MARKER_LINE, RUBRIC_LINE = 25, 126  # bytes of a marker, and of each stage of a rubric
+RUBRIC = "rubric"  # the kind of marker that is more than a line
 TEXT_ANSWER = 1600  # bytes of an answer in text of which nothing is known: some 250 words
 
 
-def text_answer_bytes(stage: Stage) -> int:
-    """Bytes of a typical answer in text, or what the stage's own gate limits it to."""
+def text_answer_bytes(stage: Stage, asked: str = "") -> float:
+    """Bytes of a typical answer in text: as it is asked for, within what the stage's gate allows.
+
+    A marker comes on top: a line, or one for each stage of a rubric.
+    """
     params: Mapping[str, object] = stage.gates[0].params if stage.gates else {}
-    most = params.get("max_length")
-    return most if isinstance(most, int) and most < TEXT_ANSWER else TEXT_ANSWER
+    most, likely = params.get("max_length"), stated_length(asked) or TEXT_ANSWER
+    if "kind" in params:
+        likely += MARKER_LINE
+    if params.get("kind") == RUBRIC and isinstance(params.get("scale_size"), int):
+        likely += RUBRIC_LINE * int(str(params["scale_size"]))
+    return min(most, likely) if isinstance(most, int) else likely
 
 
 def guess_token_use(stage: Stage, facts: ModelFacts, head: Prefix) -> TokenUse:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from itertools import cycle, islice
 from json import dumps, loads
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ import orjson
 from quire.domain.data import Json, JsonObject
 from quire.simulated.field_values import BlockText, read_block_text
 from quire.simulated.judge_prompts import material_of
+from quire.simulated.long_texts import words_asked_for
 from quire.simulated.record_filler import compile_fields, compile_filler
 
 _PLAIN_WORDS = 60
@@ -84,9 +86,15 @@ def answer(user: str, output_schema: JsonObject | None) -> str:
 
 
 def _plain_answer(user: str) -> str:
-    """Restate the material of a message; where none is marked as such, its first words."""
+    """Restate the material of a message; where none is marked as such, its first words.
+
+    Where it asks for "about 200 words", it is so many, from the start again where there are fewer.
+    """
     material = material_of(user).removeprefix("simulated: ")  # it may be an answer of ours
     words = material.split()[:_RESTATED_WORDS] if material else user.split()[:_PLAIN_WORDS]
+    asked = words_asked_for(user)
+    if asked and words:
+        words = [*islice(cycle((material or user).split()), asked)]
     return f"simulated: {' '.join(words)}"
 
 

@@ -67,9 +67,16 @@ def read_long_prompt(user: str) -> LongPrompt | None:
     headings = _headings(instructions[begins[-1].end() :]) if begins else ()
     if not headings:
         return None
-    lengths = _LENGTH.findall(instructions)
-    words = int(lengths[-1].replace(",", "")) if lengths else _WORDS_A_HEADING * len(headings)
-    return LongPrompt(headings, min(words, MOST_WORDS), marked_material(user))
+    words = words_asked_for(user) or min(MOST_WORDS, _WORDS_A_HEADING * len(headings))
+    return LongPrompt(headings, words, marked_material(user))
+
+
+def words_asked_for(user: str) -> int:
+    """How many words a message asks for, outside its material; 0 where it does not say."""
+    if "words" not in user:
+        return 0
+    lengths = _LENGTH.findall(MATERIAL.sub("", _TAGGED.sub("", user)))
+    return min(MOST_WORDS, int(lengths[-1].replace(",", ""))) if lengths else 0
 
 
 def marked_material(user: str) -> str:
