@@ -172,6 +172,9 @@ def test_a_forecast_learns_from_an_earlier_run(notes: Quire) -> None:
     paid = spent["cost_usd"]
     assert abs(after["cost_usd"] - paid) < abs(before["cost_usd"] - paid)
     assert not after["rough"]
+    assert (before["learnt_from"], after["learnt_from"]) == (None, 1)
+    said = notes("plan", "--recipe", "notes.toml", *MODEL).stdout
+    assert "by what run 1 of the same recipe took" in said.splitlines()
 
 
 def test_a_prompt_that_may_not_fit_the_window_is_told_beforehand(

@@ -74,6 +74,8 @@ def _stage_cells(forecast: "StageForecast") -> Iterator[object]:
 def _recipe_notes(planned: "Plan") -> Iterator[str]:
     from quire.engine import VETOED  # not for --help
 
+    if planned.learnt_from is not None:
+        yield f"by what run {planned.learnt_from} of the same recipe took"
     if planned.rough:
         yield "~ is a rough guess: how long answers are is known when some have come"
     rankers = {it.stage: f"ranked by {it.model}" for it in planned.stages if it.embeds}
@@ -136,6 +138,7 @@ def _recipe_json(planned: "Plan") -> dict[str, object]:
         "cost_usd": planned.cost_usd,
         "high_usd": to_usd(planned.high),
         "rough": planned.rough,
+        "learnt_from": planned.learnt_from,
         "stages": [
             {
                 "stage": stage.stage,

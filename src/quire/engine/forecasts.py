@@ -42,6 +42,7 @@ class Plan:
     blocks: int
     stages: tuple[StageForecast, ...]
     token_factor: float  # that it was reckoned with: the model's own tokenizer's, or as stated
+    learnt_from: RunId | None = None  # the run of the same recipe that it was put right by
 
     @property
     def forecast(self) -> Forecast:
@@ -191,6 +192,7 @@ class Forecasts:
             blocks=DocumentSet(documents).blocks,
             stages=tuple(stages),
             token_factor=order.facts.token_factor,
+            learnt_from=past.run_id if past is not None else None,
         )
 
     def _forecast_stages(

@@ -62,6 +62,7 @@ def _past(
 class PastWork(NamedTuple):
     """The same work as it was done before: what it was told, and what its stages took."""
 
+    run_id: RunId
     order: Order
     documents: Sequence[Document]
     spent: Mapping[StageKey, StageSpend]  # of stages that are through
@@ -111,4 +112,4 @@ def _read_past_work(tx: Transaction, order: Order, run: Run) -> PastWork | None:
         input_names=dict(inputs),
         reuse=None,
     )
-    return PastWork(earlier, documents, spent)
+    return PastWork(run.id, earlier, documents, spent)
