@@ -90,6 +90,8 @@ def test_a_hold_names_the_command_that_its_remedy_is(cause: HoldCause) -> None:
             assert "quire resume 12" in text or "quire retry 12" in text
         case HoldRemedy.ADOPT:
             assert "quire batches adopt 7" in text
+        case HoldRemedy.PAY:
+            assert "quire wallet credit 7" in text or "quire resume 12 --budget" in text
 
 
 def test_most_events_are_looked_at() -> None:

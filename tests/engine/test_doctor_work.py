@@ -93,6 +93,7 @@ def test_what_a_hold_says_itself_is_not_said_again(cause: HoldCause) -> None:
         "calls",
         "minutes",
         "since",
+        "wallet",
     )
     counts = {"lines": 1, "number": 2, "of": 3, "percent": 67, "run": 7}
     text = hold_text(cause, {**dict.fromkeys(names, "x"), **counts})

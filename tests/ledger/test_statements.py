@@ -16,12 +16,15 @@ from tests.ledger.raw import Raw
 SOURCE = Path(quire.__file__).parent
 DIALECTS = ("sqlite", "postgres")
 ROOTS = {"documents", "blocks", "schemas", "runs", "lanes", "tasks", "events", "commands"}
-ROOTS |= {"credentials", "probes", "webhooks"}
+ROOTS |= {"credentials", "probes", "webhooks", "wallets"}
 
 # Statements that name no workspace although they read or write a root table, and why they may.
 BY_KEY = {
     "note_tasks": "rows of tasks whose keys were read within the workspace",
     "open_attempts_of_workers": "a dead worker is ended once, for every workspace",
+    "take_wallet": "of a wallet whose key was read within the workspace, or of a dead worker",
+    "change_balance": "of a wallet whose key was read within the workspace, or of a dead worker",
+    "funds_of_run": "a run's own wallet, whose workspace is the run's",
     "last_documents_id": "keys are shared by all workspaces",
     "last_blocks_id": "keys are shared by all workspaces",
     "last_tasks_id": "keys are shared by all workspaces",

@@ -33,8 +33,13 @@ ADDED = {
     "results": ("notes",),
     "runs": ("noted_progress", "noted_progress_at"),
     "lanes": ("given_up_at",),
+    "attempts": ("slice_id",),
 }
 ADDED_TABLES = (
+    "slices",
+    "run_funds",
+    "wallet_entries",
+    "wallets",
     "outbox",
     "webhooks",
     "fallbacks",

@@ -65,6 +65,7 @@ _COMMANDS = {
     "recipe": OwnCommand(PREPARE, "recipes:app"),
     "keys": OwnCommand(PREPARE, "keys:app"),
     "webhooks": OwnCommand(PREPARE, "webhooks:app"),
+    "wallet": OwnCommand(PREPARE, "wallets:app"),
     "rehearse": OwnCommand(RUN, "rehearse:app"),
     "local": OwnCommand(RUN, "local:app"),
 }

@@ -78,6 +78,18 @@ ReuseRun = Annotated[
 FromStage = Annotated[
     str | None, option("STAGE", "With --reuse: the first stage to ask again.", "--from")
 ]
+Wallet = Annotated[
+    str | None, option("NAME", "Spend only what this wallet holds; `quire wallet`.", "--wallet")
+]
+Budget = Annotated[
+    str | None,
+    option(
+        "AMOUNT",
+        "Dollars that it may spend in all; it is held when they are used up. Given again, it"
+        " changes.",
+        "--budget",
+    ),
+]
 StageName = Annotated[
     str | None,
     option(

@@ -46,6 +46,8 @@ def run(
     stop_after: order_options.StopAfter = None,
     reuse: order_options.ReuseRun = None,
     from_stage: order_options.FromStage = None,
+    wallet: order_options.Wallet = None,
+    budget: order_options.Budget = None,
     new: of.New = False,
     max_cost: of.MaxCost = None,
     detach: of.Detach = False,
@@ -57,6 +59,7 @@ def run(
         asked = (schema, recipe, document, param, given, stop_after, reuse, from_stage)
         typed = TypedOrder(*asked, models, prompt, attach)
         order = order_from_options(engine, typed, model, policy)
+        order = engine.orders.with_funds(order, wallet, budget)
         order = replace(order, task_limit=limit, new=new)
         if not session(context).quiet and (again := earlier_note(engine, order)):
             note(again)

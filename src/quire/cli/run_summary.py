@@ -13,13 +13,14 @@ from quire.cli.progress_words import (
 )
 from quire.cli.session import DONE, HELD, INTERRUPTED, SOME_FAILED
 from quire.domain.ids import RunId
-from quire.domain.pricing import dollars
+from quire.domain.pricing import dollars, to_usd
 from quire.domain.reasons import MENDED_OUTSIDE, EventKind, HoldKind, HoldRemedy
 from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
 from quire.domain.wording import stop_text
 
 if TYPE_CHECKING:
+    from quire.domain.wallets import RunMoney
     from quire.engine import Engine
     from quire.engine.queries import RunHead
 
@@ -58,10 +59,33 @@ def progress_json(
         "cached_tokens": now.cached_tokens,
         "cost_usd": now.cost_usd,
         "presumed_usd": now.presumed_usd,
+        "money": _money_json(now),
         "cancelling": now.cancelling,
         "holds": _holds_json(now),
         "why": list(why),
     }
+
+
+def _money_json(now: Progress) -> dict[str, object] | None:
+    """What bounds a run's spending, and how that stands; null where nothing does."""
+    if now.money is None:
+        return None
+    wallet, budget, spent, reserved, left = now.money
+    return {
+        "wallet": wallet,
+        "budget_usd": None if budget is None else to_usd(budget),
+        "spent_usd": to_usd(spent),
+        "reserved_usd": to_usd(reserved),
+        "left_usd": to_usd(left),
+    }
+
+
+def money_words(money: "RunMoney") -> str:
+    """What a run may spend, in one line."""
+    budget = [] if money.budget is None else [f"budget {dollars(money.budget)}"]
+    wallet = [f"wallet {money.wallet}"] if money.wallet else []
+    spent, reserved, left = map(dollars, (money.spent, money.reserved, money.left))
+    return ", ".join([*budget, *wallet, f"{spent} spent, {reserved} reserved, {left} left"])
 
 
 def _holds_json(now: Progress) -> list[dict[str, object]]:
@@ -300,7 +324,7 @@ def _hold_remedy(now: Progress) -> str:
     remedies = {hold.cause and hold.cause.remedy for hold in now.holds}
     if HoldRemedy.SAME_COMMAND in remedies:
         return ""
-    if remedies == {HoldRemedy.RESUME}:
+    if remedies <= {HoldRemedy.RESUME, HoldRemedy.PAY}:
         return f"after that, quire attach {run} goes on"
     if kinds <= set(MENDED_OUTSIDE):
         return "mend that, then the same command tries again"

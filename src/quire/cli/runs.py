@@ -29,6 +29,7 @@ from quire.cli.run_summary import (
     incomplete_results,
     incomplete_words,
     mean_pack_words,
+    money_words,
     progress_json,
 )
 from quire.cli.session import engine_and_run, engine_for
@@ -169,6 +170,7 @@ def _status_pairs(
         ("tokens", f"{now.input_tokens:,} in, {now.output_tokens:,} out"),
         *([("cached", f"{now.cached_tokens:,} of the tokens in")] if now.cached_tokens else []),
         ("cost", f"{dollars(now.cost_pico)}{presumed}"),
+        ("money", money_words(now.money) if now.money else ""),
         ("started", moment(head.started_at)),
         ("ended", moment(head.ended_at)),
     ]

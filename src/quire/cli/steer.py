@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quire.cli.options import AsJson, OnlyStage, RunNumber, argument, flag, option
-from quire.cli.order_options import Params, Prompt, TypedOrder, order_from_options
+from quire.cli.order_options import Budget, Params, Prompt, TypedOrder, order_from_options
 from quire.cli.printing import note, print_json, print_table, quantity, say
 from quire.cli.session import engine_and_run, engine_for, print_outcome, session
 from quire.domain.data import Json, json_or_text
@@ -33,10 +33,15 @@ def pause(context: typer.Context, run: RunNumber = None, as_json: AsJson = False
     )
 
 
-def resume(context: typer.Context, run: RunNumber = None, as_json: AsJson = False) -> None:
-    """Lift every hold of a run."""
+def resume(
+    context: typer.Context,
+    run: RunNumber = None,
+    budget: Budget = None,
+    as_json: AsJson = False,
+) -> None:
+    """Lift every hold of a run, and change what it may spend where --budget says so."""
     with engine_and_run(context, run) as (engine, number):
-        changed = engine.resume(number)
+        changed = engine.resume(number, budget_usd=budget)
         said = f"may go on; {_continue_hint(engine, number)}" if changed else "was not held"
     _print_change(context, as_json, number, changed, said)
 

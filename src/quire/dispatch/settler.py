@@ -82,7 +82,7 @@ class Settler:
             (answer,) = with_estimates(tx, self._contexts, [found], now)
             reply = answer.reply or reply
             cost = price_call(context.facts, reply.usage, batched=response.batched)
-            record_redecoded_answer(tx, response, reply, version, cost)
+            record_redecoded_answer(tx, response, reply, version, cost, now)
             helped.add(response.run_id)
         return helped
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from quire.domain.accounts import CredentialId
 from quire.domain.data import JsonObject
 from quire.domain.errors import ProviderError
-from quire.domain.ids import AttemptId, BatchId, LaneId, RunId, StageId
+from quire.domain.ids import AttemptId, BatchId, LaneId, RunId, SliceId, StageId
 from quire.domain.models import PLAIN_WIRE, Wire
 from quire.domain.requests import QueuedRequest
 from quire.domain.states import BatchState
@@ -192,6 +192,7 @@ class NewBatchAttempt(NamedTuple):
     params: str
     sent_at: int
     reserved: int
+    slice_id: SliceId | None  # that it is reserved from; None: nothing bounds its run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

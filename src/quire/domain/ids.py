@@ -19,6 +19,8 @@ AttemptId = NewType("AttemptId", int)
 WorkerId = NewType("WorkerId", int)
 BatchId = NewType("BatchId", int)
 ResultId = NewType("ResultId", int)
+WalletId = NewType("WalletId", int)
+SliceId = NewType("SliceId", int)
 
 LOCAL = WorkspaceId("local")
 

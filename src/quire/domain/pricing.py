@@ -1,9 +1,13 @@
 """What a call costs, exactly: whole picodollars (10⁻¹² dollars), a price for each token."""
 
+from decimal import Decimal, InvalidOperation
+
+from quire.domain.errors import UsageError
 from quire.domain.models import ModelFacts, Price, Usage
 
 MILLION = 1_000_000
 DOLLAR = MILLION * MILLION  # picodollars
+MOST_DOLLARS = MILLION  # in one amount that a person gives: sums of many stay whole numbers
 
 
 def price_call(facts: ModelFacts, usage: Usage, *, batched: bool = False) -> int:
@@ -32,6 +36,21 @@ def price_at(facts: ModelFacts, input_tokens: int, *, batched: bool = False) -> 
 def to_usd(pico: int) -> float:
     """The same amount in dollars, for people and programs; money is added up before, as a whole."""
     return pico / DOLLAR
+
+
+def from_usd(amount: int | float | str | Decimal) -> int:
+    """Read dollars as people write them, `5`, `5.00` or `$5`, exactly as they are written."""
+    text = str(amount).strip().removeprefix("$").replace(",", "")
+    try:
+        pico = Decimal(text).scaleb(12)
+        whole = pico.is_finite() and pico == pico.to_integral_value()
+    except (InvalidOperation, ValueError):
+        whole = False
+    if isinstance(amount, bool) or not whole:
+        raise UsageError(f"{str(amount)[:40]!r} is no amount of dollars: write 5, 5.00 or $5")
+    if not 0 <= pico <= MOST_DOLLARS * DOLLAR:
+        raise UsageError(f"{str(amount)[:40]!r}: an amount is from $0 to ${MOST_DOLLARS:,}")
+    return int(pico)
 
 
 def dollars(pico: int) -> str:

@@ -66,6 +66,7 @@ class EventKind(StrEnum):
     BATCH_UNANSWERED = "batch_unanswered"  # nothing but errors came of it
     BATCH_ABANDONED = "batch_abandoned"
     BATCH_CANCEL_ASKED = "batch_cancel_asked"
+    OVERDRAWN = "overdrawn"  # what was in flight cost more than there was
     RECOUNTED = "recounted"  # the tallies of a run
     EXAMINED = "examined"  # a trial, taken back at once
 
@@ -80,6 +81,7 @@ class ResumeCause(StrEnum):
     RETRIED = "retried"
     BATCH_SETTLED = "batch_settled"  # it is known what became of it
     DECODED = "decoded"  # what nobody could read was read after all
+    FUNDED = "funded"  # there is money again
 
 
 class StopCause(StrEnum):
@@ -119,6 +121,7 @@ class HoldRemedy(StrEnum):
     RESUME = "resume"  # or a retry: the hold says which, and a worker must be started then
     SAME_COMMAND = "same_command"  # which begins to work at once
     ADOPT = "adopt"  # a person says where a batch is
+    PAY = "pay"  # there must be more money
 
 
 class HoldCause(StrEnum):
@@ -132,6 +135,8 @@ class HoldCause(StrEnum):
     ANSWERS_FAILING = "answers_failing"  # too many of the last ones
     COST_OVER_FORECAST = "cost_over_forecast"  # of the last answers
     EXACT_FAILURES = "exact_failures"  # in a run that is to be exact
+    WALLET_EMPTY = "wallet_empty"  # it does not cover the next call
+    BUDGET_SPENT = "budget_spent"  # it does not cover the next call
     NO_KEY = "no_key"
     KEY_NOT_SENT = "key_not_sent"  # and the provider wants one
     CALL_REFUSED = "call_refused"  # in a way that only a person can mend
@@ -165,9 +170,13 @@ class HoldCause(StrEnum):
         """What lets the run go on."""
         if self in (HoldCause.NO_KEY, HoldCause.ADDRESS_INVALID, HoldCause.FORM_REFUSED):
             return HoldRemedy.SAME_COMMAND
-        return HoldRemedy.ADOPT if self.kind is HoldKind.UNKNOWN_SUBMIT else HoldRemedy.RESUME
+        return _REMEDIES_OF_KINDS.get(self.kind, HoldRemedy.RESUME)
 
 
+_REMEDIES_OF_KINDS = {
+    HoldKind.UNKNOWN_SUBMIT: HoldRemedy.ADOPT,
+    HoldKind.FUNDS: HoldRemedy.PAY,
+}
 _KINDS_OF_CAUSES = {
     HoldCause.PAUSED: HoldKind.USER,
     HoldCause.STOP_AFTER: HoldKind.STOP_AFTER,
@@ -177,6 +186,8 @@ _KINDS_OF_CAUSES = {
     HoldCause.ANSWERS_FAILING: HoldKind.FAILURES,
     HoldCause.COST_OVER_FORECAST: HoldKind.FAILURES,
     HoldCause.EXACT_FAILURES: HoldKind.FAILURES,
+    HoldCause.WALLET_EMPTY: HoldKind.FUNDS,
+    HoldCause.BUDGET_SPENT: HoldKind.FUNDS,
     HoldCause.NO_KEY: HoldKind.CREDENTIAL,
     HoldCause.KEY_NOT_SENT: HoldKind.CREDENTIAL,
     HoldCause.CALL_REFUSED: HoldKind.CREDENTIAL,

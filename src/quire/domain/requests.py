@@ -8,7 +8,16 @@ from quire.domain.accounts import Account
 from quire.domain.data import JsonObject
 from quire.domain.errors import OddBody, ProviderError
 from quire.domain.fallbacks import NO_FALLBACKS, Fallbacks
-from quire.domain.ids import AttemptId, LaneId, RequestId, RunId, StageId, TaskId, WorkerId
+from quire.domain.ids import (
+    AttemptId,
+    LaneId,
+    RequestId,
+    RunId,
+    SliceId,
+    StageId,
+    TaskId,
+    WorkerId,
+)
 from quire.domain.models import PLAIN_WIRE, Params, Usage, Wire
 from quire.domain.states import AttemptState, RequestState
 
@@ -138,6 +147,7 @@ class AttemptGroup(NamedTuple):
     model: str
     credential_id: int | None
     sent_at: int
+    slice_id: SliceId | None = None  # that they are reserved from
 
 
 # One sending about to happen: attempt, request, its number, params, what it may cost at most.
@@ -182,6 +192,15 @@ class AttemptRow(NamedTuple):
     request_state: RequestState
     tasks: int
     sent: int
+    slice_id: SliceId | None = None  # that it was reserved from; None: nothing bounds its run
+
+
+class MovedAttempt(NamedTuple):
+    """An attempt that has just moved, and what had been counted for it."""
+
+    source: AttemptState  # where it was
+    reserved: int
+    slice_id: SliceId | None
 
 
 class AnsweredAttempt(NamedTuple):

@@ -13,6 +13,7 @@ from quire.domain.ids import LaneId, RunId, StageId
 from quire.domain.pricing import to_usd
 from quire.domain.reasons import Fields, HoldCause, HoldKind, HoldRemedy, StageWait
 from quire.domain.states import RunState, StageState, TaskState
+from quire.domain.wallets import RunMoney
 from quire.domain.wording import hold_text, wait_text
 
 
@@ -40,6 +41,7 @@ class Run:
     early_judged_at: datetime | None
     created_at: datetime
     ended_at: datetime | None
+    funded: bool  # a wallet or a budget bounds what it spends
 
 
 class Wishes(NamedTuple):
@@ -50,6 +52,7 @@ class Wishes(NamedTuple):
     cancelling: bool
     deadline: datetime | None = None  # what batches then still owe goes direct
     stop_after: str | None = None  # only this stage and what it needs is carried out
+    funded: bool = False  # a wallet or a budget bounds what it spends
 
 
 class RunStage(NamedTuple):
@@ -78,6 +81,7 @@ class Lane(NamedTuple):
     route: str = DIRECT
     serves: int = 1  # whether new packs go here, not to the stage's other lane
     stop_after: str | None = None  # the run's wish, where lanes that may send are listed
+    funded: int = 0  # there too: whether a wallet or a budget bounds what its run spends
 
 
 class Event(NamedTuple):
@@ -184,6 +188,7 @@ class Progress:
     stages: tuple[StageProgress, ...] = ()
     noun: str = "block"  # what is counted: every block of a schema, or a recipe's tasks
     spent: bool = False  # its limit allows nothing more, and nothing is owed
+    money: RunMoney | None = None  # where a wallet or a budget bounds what it spends
 
     @property
     def cost_usd(self) -> float:

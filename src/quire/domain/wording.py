@@ -52,6 +52,7 @@ def hold_text(cause: HoldCause, fields: Fields, resume: str = "") -> str:
     command = f"`quire resume {fields['run']}`"
     again = resume or f"the same command, or {command}"
     made = {"resume": resume or command, "again": again, "share": _share(cause, fields)}
+    made["needs"] = _needs_text(fields) if "missing" in fields else ""
     return words.format_map(ChainMap(made, fields))  # type: ignore[arg-type]  # it is only read
 
 
@@ -69,6 +70,11 @@ def _share(cause: HoldCause, fields: Fields) -> str | int:
         return ""
     many, of = (fields[name] for name in _SHARES[cause])
     return "all" if many == of else many
+
+
+def _needs_text(fields: Fields) -> str:
+    tasks = int(fields["tasks"])
+    return f"{dollars(int(fields['missing']))} more for {tasks:,} task{'s' * (tasks != 1)}"
 
 
 def stop_text(stage: str) -> str:
@@ -127,6 +133,8 @@ _HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
         "{failed} failed in {stage}, and the run is to be exact:"
         " `quire failures {run}`, then `quire retry {run}` or `quire waive TASK`"
     ),
+    HoldCause.WALLET_EMPTY: "wallet {wallet} needs {needs}; `quire wallet credit {wallet} AMOUNT`",
+    HoldCause.BUDGET_SPENT: "its budget needs {needs}; `quire resume {run} --budget AMOUNT`",
     HoldCause.NO_KEY: "{problem}; then {again}",
     HoldCause.ADDRESS_INVALID: "{problem}; then {again}",
     HoldCause.KEY_NOT_SENT: (
@@ -270,6 +278,7 @@ _RESUME_TEXTS = {
     ResumeCause.RETRIED: "what held it is asked again",
     ResumeCause.BATCH_SETTLED: "it is known what became of the batch",
     ResumeCause.DECODED: "what could not be read was read after all",
+    ResumeCause.FUNDED: "there is money for it again",
 }
 _STOP_TEXTS = {
     StopCause.INTERRUPT: "by Ctrl-C",
@@ -344,6 +353,7 @@ _EVENT_TEXTS: dict[EventKind, str | Callable[[Fields], str]] = {
     EventKind.BATCH_UNANSWERED: "batch {batch}: none of its {calls} calls was answered: {problem}",
     EventKind.BATCH_ABANDONED: "batch {batch}: {problem}",
     EventKind.BATCH_CANCEL_ASKED: _cancel_text,
+    EventKind.OVERDRAWN: lambda fields: f"by {dollars(int(fields['amount']))}, which is paid",
     EventKind.RECOUNTED: "the tallies were corrected: {differences}",
     EventKind.EXAMINED: "taken back at once",
 }

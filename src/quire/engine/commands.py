@@ -7,7 +7,9 @@ from typing import TypeVar
 
 from quire.domain.data import Json
 from quire.domain.ids import RunId, TaskId
+from quire.domain.pricing import from_usd
 from quire.engine.context import EngineContext
+from quire.engine.wallets import Dollars
 from quire.export.formats import write_export
 from quire.export.result_tree import ResultTree, write_result_tree
 from quire.ledger.ledger import Transaction
@@ -23,6 +25,7 @@ from quire.pipeline.commands.decide import (
 )
 from quire.pipeline.commands.regate import RegateReport, RegateRequest, regate
 from quire.pipeline.commands.retry import rerun, retry, retry_stale
+from quire.pipeline.commands.wallets import fund_run
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.run_spec import RunSpec, read_run_spec
 
@@ -40,9 +43,19 @@ class RunCommands:
         """Send nothing more for a run."""
         return self._in_transaction(lambda tx, now: control.pause(tx, run, now, command))
 
-    def resume(self, run: RunId, command: str | None = None) -> bool:
-        """Let a run go on."""
-        return self._in_transaction(lambda tx, now: control.resume(tx, run, now, command))
+    def resume(
+        self, run: RunId, command: str | None = None, *, budget_usd: Dollars | None = None
+    ) -> bool:
+        """Let a run go on, with another budget if one is given."""
+        budget = None if budget_usd is None else from_usd(budget_usd)
+
+        def resume(tx: Transaction, now: datetime) -> bool:
+            tx.runs.must_get_run(run)
+            held = bool(tx.holds.holds_of_run(run))
+            fund_run(tx, run, None, budget, now)
+            return control.resume(tx, run, now, command) or (held and budget is not None)
+
+        return self._in_transaction(resume)
 
     def cancel(self, run: RunId, command: str | None = None) -> bool:
         """Ask for a run's end."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from quire.engine.orders import Orders, RecipeSource
     from quire.engine.run_handle import RunHandle
     from quire.engine.spend import SpendViews
+    from quire.engine.wallets import Dollars, WalletAdmin
     from quire.engine.webhooks import WebhookAdmin
     from quire.ledger.ledger import Ledger
     from quire.pipeline.commands.start import Order
@@ -127,6 +128,13 @@ class Engine:
         from quire.engine.spend import SpendViews
 
         return SpendViews(self.context)
+
+    @cached_property
+    def wallets(self) -> WalletAdmin:
+        """Money that runs may spend."""
+        from quire.engine.wallets import WalletAdmin
+
+        return WalletAdmin(self.context)
 
     @cached_property
     def lineages(self) -> Lineages:
@@ -246,14 +254,17 @@ class Engine:
         reuse: tuple[int, str] | None = None,
         new: bool = False,
         max_cost_usd: float | None = None,
+        wallet: str | None = None,
+        budget_usd: Dollars | None = None,
         **policy: Json,
     ) -> RunHandle:
         """Start a run of a schema or of a recipe, or go on with that of the same order.
 
-        `wait` does the work. A recipe is a name, a file or a Recipe; `parameters` and `stop_after`
-        are for recipes, and so is `models`: the first is the run's own, and stages with
-        `models = "all"` ask each. `over` may name its inputs: `{"evidence": engine.ingest("…")}`.
+        `wait` does the work. A recipe is a name, a file or a Recipe; `parameters`, `stop_after` and
+        `models` are for recipes: the first model is the run's own, stages with `models = "all"` ask
+        each. `over` may name its inputs: `{"evidence": engine.ingest("articles/")}`.
         `reuse` is a run and a stage: what comes before the stage keeps that run's results.
+        `wallet` and `budget_usd` bound what it spends; without more money it is held.
         `max_cost_usd` refuses to start what may cost more, by the upper end of its forecast.
         """
         order = self.orders.resolve(
@@ -269,7 +280,7 @@ class Engine:
             new=new,
             policy=policy,
         )
-        return self.start(order, max_cost_usd)
+        return self.start(self.orders.with_funds(order, wallet, budget_usd), max_cost_usd)
 
     def start(self, order: Order, max_cost_usd: float | None = None) -> RunHandle:
         """The same of an order that is resolved; what it is forecast to take is kept with it."""

@@ -11,11 +11,13 @@ from quire.domain.data import Json, as_object, canonical_json
 from quire.domain.errors import UnknownModel, UsageError
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.models import ModelFacts, Params
+from quire.domain.pricing import from_usd
 from quire.domain.recipes import SAME, Recipe, Schema
 from quire.domain.spend import ForecastRow
 from quire.engine.context import EngineContext, own_models
 from quire.engine.embedders import refuse_as_answerer, with_embedders
 from quire.engine.library import Library, Over, SchemaSource
+from quire.engine.wallets import Dollars
 from quire.export.result_selection import choose_stage
 from quire.ledger.ledger import Ledger
 from quire.ledger.tables.runs import ProbeQuestion
@@ -147,6 +149,11 @@ class Orders:
         """The run, if any, that has answers to what a new run of this order would ask again."""
         with self._context.ledger.snapshot() as tx:
             return find_earlier(tx, order)
+
+    def with_funds(self, order: Order, wallet: str | None, budget_usd: Dollars | None) -> Order:
+        """The order, spending no more than this wallet holds and this budget allows."""
+        budget = None if budget_usd is None else from_usd(budget_usd)
+        return replace(order, wallet=wallet, budget=budget)
 
     def is_begun(self, order: Order) -> bool:
         """Whether the same order was given before, so that its run would go on."""

@@ -9,6 +9,7 @@ from quire.domain.ids import DocumentId, RunId, TaskId
 from quire.domain.runs import Event, HeldError, Progress
 from quire.engine.commands import RunCommands
 from quire.engine.queries import Queries
+from quire.engine.wallets import Dollars
 from quire.export.result_tree import ResultTree
 from quire.pipeline.commands.decide import DecisionOutcome
 from quire.pipeline.commands.regate import RegateReport
@@ -93,9 +94,9 @@ class RunHandle:
         """Send nothing more until `resume`."""
         return self._commands.pause(self.id)
 
-    def resume(self) -> bool:
-        """Go on."""
-        return self._commands.resume(self.id)
+    def resume(self, *, budget_usd: Dollars | None = None) -> bool:
+        """Go on, with another budget if one is given."""
+        return self._commands.resume(self.id, budget_usd=budget_usd)
 
     def cancel(self) -> bool:
         """Ask for the end."""

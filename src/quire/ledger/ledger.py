@@ -32,6 +32,7 @@ from quire.ledger.tables.spend import Spend
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.tables.tasks import Tasks
 from quire.ledger.tables.views import Views
+from quire.ledger.tables.wallets import Wallets
 from quire.ledger.tables.webhooks import Webhooks
 from quire.ledger.tables.workers import Workers
 
@@ -67,7 +68,7 @@ class Transaction:
             ExtractTable(connection, workspace),
             EmbeddingTable(connection, workspace),
         )
-        self.workers = Workers(connection)
+        self.workers, self.wallets = Workers(connection), Wallets(connection, workspace)
         self.pieces = Pieces(connection, workspace)
         self.purges = Purges(connection, workspace)
         self.views = Views(connection, workspace)

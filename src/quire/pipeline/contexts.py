@@ -191,6 +191,7 @@ class Contexts:
         self.sizes: dict[tuple[StageId, int], Sizes] = {}  # of a stage's answers by one model
         self.primed: dict[tuple[LaneId, int], datetime] = {}  # when an answer last came, by key
         self.rests: dict[LaneId, datetime] = {}  # until when the limits let no group of calls go
+        self.funded_runs: set[RunId] = set()  # whose spending is bounded, when lanes were last read
         self.runs_without_plugins: set[RunId] = set()  # runs that name what is not installed here
         self.runs_with_broken_plugins: set[RunId] = set()  # runs whose grouping broke here
         self.settle_group_size = FIRST_SETTLE_GROUP  # more where answers are small

@@ -35,6 +35,7 @@ WITH_LEDGER: tuple[tuple[str, Check], ...] = (
     ("webhooks", work_checks.check_webhooks),
     ("tallies", ledger_checks.check_tallies),
     ("spend", ledger_checks.check_spend),
+    ("wallets", ledger_checks.check_wallets),
 )
 
 

@@ -161,6 +161,26 @@ def _sum_spend(runs: Iterable[RunSpend]) -> tuple[int, int]:
     return sum(run.cost for run in found), sum(run.presumed for run in found)
 
 
+_WALLET = "wallet {} holds {:,}, and its entries come to {:,}"
+_GRANTS = "run {} was granted {:,}, its slices {:,}, and by its wallet {:,}"
+_SLICE = "slice {} of run {} has used {:,}, and its calls come to {:,}"
+
+
+def check_wallets(installation: Installation) -> Iterator[Finding]:
+    """Add up the entries of wallets, and what runs have of them, and compare."""
+    with installation.ledger.snapshot() as tx:
+        wallets = tx.wallets.list_wallets()
+        found = [
+            *(_WALLET.format(*row) for row in tx.checks.unbalanced_wallets()),
+            *(_GRANTS.format(*row) for row in tx.checks.unbalanced_runs()),
+            *(_SLICE.format(*row) for row in tx.checks.unbalanced_slices()),
+        ]
+    for said in found:
+        yield problem(f"{said} picodollars", "please report it, with `quire wallet entries`")
+    if wallets and not found:
+        yield ok(f"{plural(len(wallets), 'wallet')}: all entries add up")
+
+
 def _correct_tallies(installation: Installation) -> list[Miscount]:
     """Append correcting tallies, with a line in each run's history, in one transaction."""
     with installation.ledger.transaction() as tx:

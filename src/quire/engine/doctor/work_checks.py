@@ -23,6 +23,7 @@ ON_PURPOSE = (HoldKind.USER, HoldKind.STOP_AFTER)
 OTHER_CURE = (
     *(HoldCause.EXACT_FAILURES, HoldCause.ERROR_UNREADABLE),
     *(HoldCause.BATCH_UNKNOWN, HoldCause.BATCH_FOREIGN),
+    *(HoldCause.WALLET_EMPTY, HoldCause.BUDGET_SPENT),
 )
 CALL_SECONDS = 120.0  # where a run does not say how long its calls may take
 

@@ -7,12 +7,13 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from quire.domain.errors import OddBody
-from quire.domain.ids import AttemptId, LaneId, RequestId, RunId, StageId, WorkerId
+from quire.domain.ids import AttemptId, LaneId, RequestId, RunId, SliceId, StageId, WorkerId
 from quire.domain.requests import (
     Answer,
     AnsweredAttempt,
     AttemptGroup,
     AttemptRow,
+    MovedAttempt,
     NewAttempt,
     OutputSample,
     Reply,
@@ -62,6 +63,7 @@ class UndecodedResponse(NamedTuple):
     stage_id: StageId
     lane_id: LaneId
     batched: bool  # it came in a batch, and costs what such calls do
+    slice_id: SliceId | None  # that it was reserved from
     raw: bytes
 
 
@@ -82,6 +84,7 @@ class Attempts(Table):
             model=group.model,
             credential=group.credential_id,
             sent_at=group.sent_at,
+            slice=group.slice_id,
             state=str(ATTEMPT.start),
         )
 
@@ -90,12 +93,12 @@ class Attempts(Table):
         name: AttemptMove,
         attempts: Sequence[AttemptId],
         sources: Iterable[AttemptState] | None = None,
-    ) -> dict[AttemptId, AttemptState]:
+    ) -> dict[AttemptId, MovedAttempt]:
         """Make a move with every attempt that is where it starts; returns who moved, from where."""
         if not attempts:
             return {}
         moved = self._move("move_attempts", ATTEMPT, name, sources, ids=attempts)
-        return {row[0]: source for source, rows in moved for row in rows}
+        return {row[0]: MovedAttempt(source, *row[1:]) for source, rows in moved for row in rows}
 
     def move_attempt_group(
         self, name: AttemptMove, attempts: Sequence[AttemptId], source: AttemptState
@@ -109,8 +112,11 @@ class Attempts(Table):
         rows = [(ending.id, at, storable_text(ending.error), *ending[2:]) for ending in endings]
         self._connection.run_many("end_attempts", rows)
 
-    def answer_open_attempts(self, answers: Sequence[Answer], now: datetime) -> bool:
-        """Answer attempts that are all open and readable; if one is not, do nothing: false."""
+    def answer_open_attempts(self, answers: Sequence[Answer], now: datetime) -> int | None:
+        """Answer attempts that are all open and readable; if one is not, do nothing: None.
+
+        Returns how many of them were reserved for in a slice.
+        """
         ids = [answer.attempt_id for answer in answers]
         at = to_micros(now)
         source, target = str(ATTEMPT.start), str(ATTEMPT.targets[AttemptMove.ANSWER])
@@ -119,14 +125,18 @@ class Attempts(Table):
             for answer in answers
             if answer.reply is not None
         ]
-        if len(used) < len(ids) or self._count_open_attempts(ids) < len(ids):
-            return False
+        if len(used) < len(ids):
+            return None
+        count, in_slices = self._count_open_attempts(ids)
+        if count < len(ids):
+            return None
         self._connection.run_many("answer_attempts", used)
         self._connection.run_many("add_responses", list(map(_response_row, answers)), stored_at=at)
-        return True
+        return in_slices
 
-    def _count_open_attempts(self, attempts: Sequence[AttemptId]) -> int:
-        return self._count("count_open_attempts", ids=attempts)
+    def _count_open_attempts(self, attempts: Sequence[AttemptId]) -> tuple[int, int]:
+        count, in_slices = self._run("count_open_attempts", ids=attempts)[0]
+        return count, in_slices
 
     def store_answers(self, answers: Sequence[Answer], now: datetime) -> None:
         """Keep paid answers, raw and decoded, with what they used and cost."""
@@ -176,7 +186,7 @@ class Attempts(Table):
         """Responses that the decoder of their day could not read."""
         return [
             UndecodedResponse._make(
-                (*row[:7], row[7] is not None, decompress(row[8], row[9]) or b"")
+                (*row[:7], row[7] is not None, row[8], decompress(row[9], row[10]) or b"")
             )
             for row in self._run("undecoded_responses")
         ]

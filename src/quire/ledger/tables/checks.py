@@ -86,3 +86,15 @@ class Checks(Table):
         ]
         self._connection.run_many("add_tallies", rows)
         return found
+
+    def unbalanced_wallets(self) -> list[tuple[str, int, int]]:
+        """Wallets that are not the sum of their entries: what they hold, and that sum."""
+        return [(row[0], row[1], row[2]) for row in self._run("unbalanced_wallets")]
+
+    def unbalanced_runs(self) -> list[tuple[RunId, int, int, int]]:
+        """Runs that were not granted what their slices were, or what their wallet gave."""
+        return [(row[0], row[1], row[2], row[3]) for row in self._run("unbalanced_runs")]
+
+    def unbalanced_slices(self) -> list[tuple[int, RunId, int, int]]:
+        """Slices that have not used what their attempts come to; reads all attempts."""
+        return [(row[0], row[1], row[2], row[3]) for row in self._run("unbalanced_slices")]

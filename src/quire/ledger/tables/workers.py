@@ -2,10 +2,19 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from quire.domain.ids import RunId, WorkerId
 from quire.ledger.connection import Connection
 from quire.ledger.stored_values import to_micros
+
+
+class EndedWorker(NamedTuple):
+    """A worker that has just ended."""
+
+    id: WorkerId
+    run_id: RunId | None  # the only one that it served; None: it served all
+    has_slices: int  # of runs' money
 
 
 class Workers:
@@ -32,10 +41,10 @@ class Workers:
         """Whether nobody has declared a worker dead."""
         return bool(self._connection.run("is_worker_alive", id=worker))
 
-    def end_workers(self, workers: Sequence[WorkerId], now: datetime) -> list[RunId | None]:
-        """Stop working, or declare dead; returns whom those served that were not ended yet."""
+    def end_workers(self, workers: Sequence[WorkerId], now: datetime) -> list[EndedWorker]:
+        """Stop working, or declare dead; returns those that were not ended yet."""
         rows = self._connection.run("end_workers", ids=workers, now=to_micros(now))
-        return [run for _, run in rows]
+        return [EndedWorker(*row) for row in rows]
 
     def silent_workers(self, before: datetime) -> list[WorkerId]:
         """Workers not heard of since then, and ended ones with calls still out."""

@@ -20,6 +20,7 @@ from quire.domain.states import (
     StageState,
     TaskState,
 )
+from quire.domain.wallets import RunMoney
 from quire.domain.wording import shared_cause
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.admit import scarce_limits
@@ -61,6 +62,7 @@ def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> P
         batches=batches,
         next_poll_at=next_at,
         task_limit=found.task_limit,
+        money=_run_money(tx, run, sums["cost"] + sums["presumed"]) if found.funded else None,
         cancelling=found.state == RunState.RUNNING and found.cancel_asked_at is not None,
         stages=tuple(
             StageProgress(
@@ -73,6 +75,19 @@ def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> P
     if spec.recipe.is_single_schema:  # asked often: what only several stages have is not read
         return replace(now, spent=_is_fully_asked(now))
     return _add_stage_facts(tx, now, spec, stages)
+
+
+def _run_money(tx: Transaction, run: RunId, spent: int) -> RunMoney | None:
+    """How the money of a run stands whose spending is bounded."""
+    funds = tx.wallets.funds_of_run(run)
+    if funds is None:
+        return None
+    slices = tx.wallets.slices_of_run(run)
+    used = sum(piece.used for piece in slices)
+    wallet = tx.wallets.get_wallet(funds.wallet) if funds.wallet else None
+    bounds = [wallet.balance + sum(piece.free for piece in slices)] if wallet else []
+    bounds += [funds.budget - used] if funds.budget is not None else []
+    return RunMoney(funds.wallet, funds.budget, spent, max(0, used - spent), min(bounds))
 
 
 def _is_fully_asked(now: Progress) -> bool:

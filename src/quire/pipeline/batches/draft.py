@@ -9,9 +9,11 @@ from quire.domain.batches import Batch, BatchRules, NewBatchAttempt
 from quire.domain.ids import BatchId
 from quire.domain.requests import QueuedRequest
 from quire.domain.runs import Lane
+from quire.domain.wallets import BATCHES
 from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import to_micros
 from quire.pipeline.calls.admit import need_of
+from quire.pipeline.calls.afford import Purse, release_unsent, reserve_funds
 from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.prepare import may_pack
 from quire.pipeline.calls.route import dissolve_draft, send_directly
@@ -61,7 +63,7 @@ def fill_draft(
             return DraftResult(waiting=queued > 0)
         if queued < context.policy.min_batch_size:
             return DraftResult(moved=send_directly(tx, lane))
-    return _fill_batch(tx, context, found, terms, now)
+    return _fill_batch(tx, contexts, context, found, terms, now)
 
 
 def _is_ripe(
@@ -77,21 +79,33 @@ def _is_ripe(
 
 
 def _fill_batch(
-    tx: Transaction, context: LaneContext, found: Batch | None, terms: DraftTerms, now: datetime
+    tx: Transaction,
+    contexts: Contexts,
+    context: LaneContext,
+    found: Batch | None,
+    terms: DraftTerms,
+    now: datetime,
 ) -> DraftResult:
     queued = tx.requests.sendable_requests(context.lane_id, CHUNK, now)
     loads = [_load(context, request) for request in queued]
     allowance = _allowance(tx, context, terms.credential)
+    if found is None and not queued:  # they wait for a while themselves
+        return NOTHING_DRAFTED
+    tokens = min(loads[0].tokens, _most_enqueued(context)) if queued else 0
+    if found is None and allowance is not None and allowance < tokens:
+        return DraftResult(waiting=True)  # until the provider has worked some of it off
+    purse = reserve_funds(tx, contexts, context.run_id, BATCHES, queued, now)
+    queued = queued[: purse.calls] if purse else queued
     if found is None:
-        if not queued:  # they wait for a while themselves
-            return NOTHING_DRAFTED
-        if allowance is not None and allowance < min(loads[0].tokens, _most_enqueued(context)):
-            return DraftResult(waiting=True)  # until the provider has worked some of it off
+        if not queued:  # nothing of it is affordable now
+            return DraftResult(waiting=True)
         found = tx.batches.get_batch(tx.batches.add_batch(context.lane_id, now))
         assert found is not None
     room = room_in(terms.rules, found, allowance)
-    count = count_fitting_calls(room, loads, empty=found.calls == 0)
-    _add_calls(tx, context, found.id, queued[:count], loads[:count], now)
+    count = count_fitting_calls(room, loads[: len(queued)], empty=found.calls == 0)
+    if purse:
+        release_unsent(tx, purse, queued[:count])
+    _add_calls(tx, context, found.id, list(zip(queued[:count], loads, strict=False)), purse, now)
     complete = count < len(queued) or len(queued) < CHUNK
     return DraftResult(found.id if complete and found.calls + count else None, count)
 
@@ -117,13 +131,14 @@ def _add_calls(
     tx: Transaction,
     context: LaneContext,
     batch: BatchId,
-    queued: Sequence[QueuedRequest],
-    loads: Sequence[CallSize],
+    calls: Sequence[tuple[QueuedRequest, CallSize]],
+    purse: Purse | None,
     now: datetime,
 ) -> None:
     """Take calls into a draft: each is out from now on, and the batch answers for it."""
-    if not queued:
+    if not calls:
         return
+    queued, loads = zip(*calls, strict=True)
     tx.requests.claim_requests(queued)
     ids = tx.attempts.take_ids(len(queued))
     at = to_micros(now)
@@ -138,6 +153,7 @@ def _add_calls(
             context.request_head(request.max_output).params_text,
             at,
             request.reserve,
+            purse and purse.slice_id,
         )
         for attempt, request in zip(ids, queued, strict=True)
     ]

@@ -15,7 +15,7 @@ storing it twice is harmless (idempotent), because a commit of unknown outcome i
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from quire.domain.accounts import Account, Need, Rates
@@ -27,6 +27,7 @@ from quire.domain.states import RequestState
 from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import to_micros
 from quire.pipeline.calls.admit import (
+    LONGEST_REST,
     LimitReport,
     learn_limits,
     note_cached,
@@ -35,6 +36,7 @@ from quire.pipeline.calls.admit import (
     prime_cache,
     reserve_limits,
 )
+from quire.pipeline.calls.afford import Purse, release_unsent, reserve_funds
 from quire.pipeline.calls.culprits import CallOutcome, isolate_culprits
 from quire.pipeline.calls.embed import (
     awaited_texts,
@@ -57,6 +59,8 @@ from quire.pipeline.calls.stored_texts import verified_texts
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.plan.call_health import SentCall
 from quire.plan.fallbacks import weaken_call
+
+NO_REST = timedelta(0)
 
 
 class Sender(NamedTuple):
@@ -89,34 +93,59 @@ def claim(
     pool, account = pool_of(context, sender.account), sender.account
     priming = prime_cache(tx, contexts, context, pool, now)
     most = min(limit, priming.most) if check_plugins(tx, contexts, context.spec, now) else 0
-    queued = tx.requests.sendable_requests(context.lane_id, most, now)
-    admission = reserve_limits(tx, contexts, context, pool, queued, now)
-    needs = admission.needs if admission else ()
-    more = len(queued) >= most or len(needs) < len(queued)  # waits to go
-    contexts.rests[context.lane_id] = now + admission.rest if admission and more else now
-    queued = queued[: len(needs)] if admission else queued
+    queued, needs, purse = _next_requests(tx, contexts, context, sender, most, now)
     tx.requests.claim_requests(queued)
     texts = _sendable_texts(tx, contexts, context, queued) if queued else {}
     sendable = [request for request in queued if request.id in texts]
     if len(sendable) < len(queued):
         _drop_claimed(tx, contexts, context, [item for item in queued if item.id not in texts])
+    if purse:
+        release_unsent(tx, purse, sendable)
     if not sendable:
         if priming.caching and priming.most == 1:
             note_not_cached(tx, context, pool)
         return []
-    pairs = _add_attempts(tx, context, sender, sendable, now)
+    pairs = _add_attempts(tx, context, sender, sendable, purse, now)
     reckoned = dict(zip([request.id for request in queued], needs, strict=False))
     return [
         Outgoing(
             call_of(context, account, item, attempt, texts[item.id], caching=priming.caching),
-            context,
-            item.reserve,
-            account,
-            reckoned.get(item.id),
+            *(context, item.reserve, account, reckoned.get(item.id)),
             SentCall(item.id, context.lane_id, item.tasks, item.sent + 1, item.lost),
         )
         for item, attempt in pairs
     ]
+
+
+class _Affordable(NamedTuple):
+    """Requests that may go now: money and limits cover them."""
+
+    requests: list[QueuedRequest]
+    needs: Sequence[Need]  # as they were reckoned; none where nothing limits the calls
+    purse: Purse | None  # what was reserved for them, and perhaps for more
+
+
+def _next_requests(
+    tx: Transaction,
+    contexts: Contexts,
+    context: LaneContext,
+    sender: Sender,
+    most: int,
+    now: datetime,
+) -> _Affordable:
+    """The next requests that money and limits cover; the lane rests while others must wait."""
+    waiting = tx.requests.sendable_requests(context.lane_id, most, now)
+    purse = reserve_funds(tx, contexts, context.run_id, sender.worker, waiting, now)
+    queued = waiting[: purse.calls] if purse else waiting
+    pool = pool_of(context, sender.account)
+    admission = reserve_limits(tx, contexts, context, pool, queued, now)
+    needs = admission.needs if admission else ()
+    more = len(waiting) >= most or len(needs) < len(queued)  # waits to go
+    rest = admission.rest if admission and more else NO_REST
+    if len(queued) < len(waiting):  # until calls that are out release something
+        rest = LONGEST_REST
+    contexts.rests[context.lane_id] = now + rest
+    return _Affordable(queued[: len(needs)] if admission else queued, needs, purse)
 
 
 def _drop_claimed(
@@ -131,12 +160,20 @@ def _add_attempts(
     context: LaneContext,
     sender: Sender,
     sendable: Sequence[QueuedRequest],
+    purse: Purse | None,
     now: datetime,
 ) -> list[tuple[QueuedRequest, AttemptId]]:
     pairs = list(zip(sendable, tx.attempts.take_ids(len(sendable)), strict=True))
     head, (worker, account) = context.request_head, sender
     tx.attempts.add_attempts(
-        AttemptGroup(worker, context.provider, context.facts.name, account.id, to_micros(now)),
+        AttemptGroup(
+            worker,
+            context.provider,
+            context.facts.name,
+            account.id,
+            to_micros(now),
+            purse and purse.slice_id,
+        ),
         [
             (attempt, item.id, item.sent + 1, head(item.max_output).params_text, item.reserve)
             for item, attempt in pairs

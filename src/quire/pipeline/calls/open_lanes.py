@@ -14,6 +14,7 @@ def open_lanes(
     """Lanes of runs that go on, or of one, as far as the stage that each is to stop after."""
     contexts.refresh_fallbacks(tx, now)
     lanes = [lane for lane in tx.requests.open_lanes(now) if only in (None, lane.run_id)]
+    contexts.funded_runs = {lane.run_id for lane in lanes if lane.funded}
     stops = {(lane.run_id, lane.stop_after) for lane in lanes if lane.stop_after}
     kept_back = {
         stage for run, last in stops for stage in contexts.spec_of(tx, run).stages_beyond(last)

@@ -39,6 +39,7 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.tables.attempts import AttemptEnd, UndecodedResponse
 from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.calls.fall_back import choose_fallback, take_fallback
+from quire.pipeline.calls.funds import Change, settle_answers, settle_changes, settle_moved
 from quire.pipeline.calls.refusals import blame_request
 from quire.pipeline.contexts import Contexts
 from quire.plan.packing import half_of
@@ -92,14 +93,18 @@ def record_answers(tx: Transaction, answers: Sequence[Answer], now: datetime) ->
         return
     stored: Sequence[Answer] = answers
     late: list[AttemptId] = []
-    if not tx.attempts.answer_open_attempts(answers, now):
+    in_slices = tx.attempts.answer_open_attempts(answers, now)
+    if in_slices is None:
         moved = tx.attempts.move_attempts(
             AttemptMove.ANSWER, [answer.attempt_id for answer in answers]
         )
         stored = [answer for answer in answers if answer.attempt_id in moved]
         stored = _without_purged(tx, stored)
-        late = [attempt for attempt, source in moved.items() if source in PRESUMED_STATES]
+        late = [attempt for attempt, was in moved.items() if was.source in PRESUMED_STATES]
         tx.attempts.store_answers(stored, now)
+        settle_moved(tx, moved, {answer.attempt_id: answer.cost for answer in answers}, now)
+    elif in_slices:
+        settle_answers(tx, answers, now)
     tallies: dict[StageId, Counter[str]] = defaultdict(Counter)
     for stage, counted in groupby(stored, lambda answer: answer.stage_id):
         _tally_answers(tx, list(counted), tallies[stage], now)
@@ -143,10 +148,17 @@ def _tally_answers(
 
 
 def record_redecoded_answer(
-    tx: Transaction, unread: UndecodedResponse, reply: Reply, version: int, price: int
+    tx: Transaction,
+    unread: UndecodedResponse,
+    reply: Reply,
+    version: int,
+    price: int,
+    now: datetime,
 ) -> None:
     """A mended decoder read a kept response: its known cost takes the place of the presumed one."""
     tx.attempts.replace_decoded(unread.attempt_id, reply, version, price)
+    if unread.slice_id is not None:
+        settle_changes(tx, [Change(unread.slice_id, price - unread.cost)], now)
     tx.tallies.add_tallies(
         unread.stage_id,
         {
@@ -207,6 +219,7 @@ def refuse_uncharged(
     )
     gone = [row for row in rows if row.id in moved]
     tx.attempts.end_attempts([AttemptEnd(row.id, why, 0, "free") for row in gone], now)
+    settle_moved(tx, moved, {}, now)
     return gone
 
 
@@ -241,7 +254,8 @@ def _refuse_attempt(tx: Transaction, row: AttemptRow, error: str, now: datetime)
     if not moved:
         return False
     tx.attempts.end_attempts([AttemptEnd(row.id, error, 0, "free")], now)
-    if moved[row.id] == AttemptState.OPEN:
+    settle_moved(tx, moved, {}, now)
+    if moved[row.id].source == AttemptState.OPEN:
         return True
     # it was counted when it was lost
     tx.tallies.add_tallies(row.stage_id, {"presumed": -row.reserved})

@@ -18,6 +18,8 @@ from quire.domain.reasons import EventKind, StopCause
 from quire.domain.requests import AttemptRow
 from quire.domain.states import AttemptState
 from quire.ledger.ledger import Transaction
+from quire.ledger.tables.workers import EndedWorker
+from quire.pipeline.calls.funds import end_slices_of_workers
 from quire.pipeline.calls.record import lose_attempts, write_off_reserved
 
 WRITE_OFF_AFTER = timedelta(seconds=300)  # since a call was lost; a later answer corrects it
@@ -43,7 +45,9 @@ def reclaim_expired_leases(
         lost = lose_attempts(tx, rows, "the worker that sent this call is gone", now)
         calls = len(lost)
         tx.batches.end_leases_of_workers(gone)
-        served = {run for run in tx.workers.end_workers(gone, now) if run is not None}
+        ended = tx.workers.end_workers(gone, now)
+        _end_slices(tx, ended, now)
+        served = {worker.run_id for worker in ended if worker.run_id is not None}
         going = {run for run in served if tx.runs.wishes_of_run(run) is not None}
         for run in sorted(going | {row.run_id for row in lost}):
             calls_lost, presumed = _cut_off(lost, run)
@@ -72,22 +76,28 @@ def sign_off(
     A stop is told to runs that lost calls by it, and to those that nobody works on any more.
     """
     mine = tx.attempts.open_attempts_of_workers([worker])
-    served = tx.workers.end_workers([worker], now)
+    ended = tx.workers.end_workers([worker], now)
     tx.extracts.release_compressions()
     lose_attempts(tx, mine, "interrupted", now)
+    _end_slices(tx, ended, now)
     if stop.cause is None:
         return
     cut_off = tx.attempts.attempts_by_id([*stop.cut_off, *(row.id for row in mine)])
     lost = [row for row in cut_off if row.state == AttemptState.UNKNOWN]  # others came home
     runs = {row.run_id for row in lost}
-    for run in served:
-        going = _unheld(tx, run)
+    for gone in ended:
+        going = _unheld(tx, gone.run_id)
         runs |= {other for other in going if not tx.workers.live_workers(now - lease, other)}
     for run in sorted(runs):
         calls, presumed = _cut_off(lost, run)
         tx.events.add_event(
             run, EventKind.STOPPED, now, cause=stop.cause, calls=calls, presumed=presumed
         )
+
+
+def _end_slices(tx: Transaction, ended: Sequence[EndedWorker], now: datetime) -> None:
+    if holders := [worker.id for worker in ended if worker.has_slices]:
+        end_slices_of_workers(tx, holders, now)
 
 
 def sign_on(

@@ -14,6 +14,7 @@ from quire.domain.states import RunState
 from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline.answers.notifications import lift_holds
 from quire.pipeline.calls.failure_holds import allow_as_seen
+from quire.pipeline.calls.funds import end_slices_of_run
 from quire.pipeline.run_spec import RunSpec
 from quire.pipeline.stages.advance import wind_down_run
 
@@ -71,7 +72,8 @@ def cancel(tx: Transaction, run: RunId, now: datetime, command: str | None = Non
         return False
     tx.runs.ask_cancel_run(run, now)
     tx.events.add_event(run, EventKind.CANCEL_ASKED, now)
-    wind_down_run(tx, run, now)
+    if wind_down_run(tx, run, now):
+        end_slices_of_run(tx, run, now)
     tx.notify()
     return True
 

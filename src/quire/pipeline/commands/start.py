@@ -17,6 +17,7 @@ from quire.domain.states import StageMove
 from quire.ledger.ledger import Transaction
 from quire.pipeline.answers.notifications import lift_holds
 from quire.pipeline.calls.route import set_route
+from quire.pipeline.commands.wallets import fund_run
 from quire.pipeline.run_spec import possible_models
 from quire.recipes.policy_layers import policy_from_json
 from quire.recipes.recipe_snapshots import recipe_to_json
@@ -60,6 +61,8 @@ class Order:
     new: bool = False  # start afresh, and pay again, even if the same order was given before
     sample: BlockSample | None = None
     reuse: Reuse | None = None  # what an earlier run has of it already
+    wallet: str | None = None  # that it spends from
+    budget: int | None = None  # picodollars that it may spend in all
 
     @property
     def route(self) -> str:
@@ -86,10 +89,12 @@ def start(tx: Transaction, order: Order, now: datetime) -> StartedRun:
         _change_speed(tx, known, order, now)
         _retry_keys(tx, known, order, now)
         tx.batches.poll_batches_now(known)
+        fund_run(tx, known, order.wallet, order.budget, now)
         tx.notify()
         return StartedRun(known, goes_on=True)
     snapshots = (recipe_to_json(order.recipe), order.facts.as_json(), order.policy.as_json())
     run = tx.runs.add_run(key, snapshots, order.task_limit, now)
+    fund_run(tx, run, order.wallet, order.budget, now, new=True)
     tx.runs.add_run_documents(run, [document for document, _ in order.inputs], order.input_names)
     further = (*order.models, *order.embedders)
     tx.lineage.add_run_models(run, [(model.name, model.as_json()) for model in further])

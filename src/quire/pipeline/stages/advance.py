@@ -16,6 +16,7 @@ from quire.domain.states import (
     TaskState,
 )
 from quire.ledger.ledger import Transaction
+from quire.pipeline.calls.funds import end_slices_of_run
 from quire.pipeline.calls.plugin_holds import (
     check_plugins,
     hold_for_broken_plugin,
@@ -55,6 +56,8 @@ def advance(tx: Transaction, contexts: Contexts, now: datetime) -> SweepResult:
             expanded += made
         if finished:
             ended.append(wishes.run_id)
+            if wishes.funded:
+                end_slices_of_run(tx, wishes.run_id, now)
     for stage in tx.tallies.crowded_stages(FOLD_TALLIES_ABOVE):
         tx.tallies.fold_tallies(stage)
     return SweepResult(expanded, tuple(ended))

@@ -11,7 +11,7 @@ WHERE a.state = 'answered' AND p.decoded IS NOT NULL ORDER BY a.id LIMIT :limit 
 
 -- name: count_open_attempts
 -- Locked, so that a rescuer cannot take them between the count and the move.
-SELECT count(*) FROM (SELECT 1 FROM attempts WHERE id IN (:ids...) AND state = 'open' FOR NO KEY UPDATE) AS open_ones
+SELECT count(*), count(slice_id) FROM (SELECT slice_id FROM attempts WHERE id IN (:ids...) AND state = 'open' FOR NO KEY UPDATE) AS open_ones
 
 -- name: output_samples
 -- As on SQLite. OFFSET 0 keeps the question apart for each request: as a join, PostgreSQL would read all attempts.
@@ -27,7 +27,7 @@ ORDER BY q.id DESC
 
 -- name: undecoded_responses
 -- As on SQLite; another worker's are skipped, so that no reading is counted twice.
-SELECT a.id, a.provider, p.decoder_version, a.cost, l.run_id, l.stage_id, l.id, a.batch_id, p.raw, p.codec
+SELECT a.id, a.provider, p.decoder_version, a.cost, l.run_id, l.stage_id, l.id, a.batch_id, a.slice_id, p.raw, p.codec
 FROM attempts a JOIN responses p ON p.attempt_id = a.id
 JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
 WHERE a.state = 'answered' AND p.decoded IS NULL AND p.raw IS NOT NULL ORDER BY a.id FOR NO KEY UPDATE OF a, p SKIP LOCKED

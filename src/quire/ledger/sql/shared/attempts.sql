@@ -1,10 +1,10 @@
 -- name: add_attempts
 -- rows: id int, request_id int, no int, params text, reserved int
-INSERT INTO attempts (id, request_id, no, worker_id, provider, model, params, sent_at, reserved, credential_id, state)
-SELECT rows.id, rows.request_id, rows.no, :worker, :provider, :model, rows.params, :sent_at, rows.reserved, CAST(:credential AS INTEGER), :state FROM rows
+INSERT INTO attempts (id, request_id, no, worker_id, provider, model, params, sent_at, reserved, credential_id, slice_id, state)
+SELECT rows.id, rows.request_id, rows.no, :worker, :provider, :model, rows.params, :sent_at, rows.reserved, CAST(:credential AS INTEGER), CAST(:slice AS INTEGER), :state FROM rows
 
 -- name: move_attempts
-UPDATE attempts SET state = :target WHERE id IN (:ids...) AND state = :source RETURNING id, reserved
+UPDATE attempts SET state = :target WHERE id IN (:ids...) AND state = :source RETURNING id, reserved, slice_id
 
 -- name: move_attempt_group
 UPDATE attempts SET state = :target WHERE id IN (:ids...) AND state = :source
@@ -43,13 +43,13 @@ WHERE attempt_id = :id
 
 -- name: undecoded_responses
 -- Responses that a decoder could not read when they came.
-SELECT a.id, a.provider, p.decoder_version, a.cost, l.run_id, l.stage_id, l.id, a.batch_id, p.raw, p.codec
+SELECT a.id, a.provider, p.decoder_version, a.cost, l.run_id, l.stage_id, l.id, a.batch_id, a.slice_id, p.raw, p.codec
 FROM attempts a JOIN responses p ON p.attempt_id = a.id
 JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
 WHERE a.state = 'answered' AND p.decoded IS NULL AND p.raw IS NOT NULL ORDER BY a.id
 
 -- name: attempts_by_id
-SELECT a.id, a.request_id, a.no, a.state, a.reserved, l.id, l.run_id, l.stage_id, q.state, q.tasks, q.sent
+SELECT a.id, a.request_id, a.no, a.state, a.reserved, l.id, l.run_id, l.stage_id, q.state, q.tasks, q.sent, a.slice_id
 FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id
 WHERE l.workspace_id = :workspace AND a.id IN (:ids...) ORDER BY a.id
 
@@ -61,7 +61,7 @@ WHERE l.workspace_id = :workspace AND a.id IN (:ids...)
 
 -- name: open_attempts_of_workers
 -- Of every workspace: a worker that is gone is ended once, for all that it had out.
-SELECT a.id, a.request_id, a.no, a.state, a.reserved, l.id, l.run_id, l.stage_id, q.state, q.tasks, q.sent
+SELECT a.id, a.request_id, a.no, a.state, a.reserved, l.id, l.run_id, l.stage_id, q.state, q.tasks, q.sent, a.slice_id
 FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id
 WHERE a.worker_id IN (:workers...) AND a.state = 'open' ORDER BY a.id
 
@@ -100,7 +100,8 @@ WHERE l.workspace_id = :workspace AND l.run_id = :run
 SELECT codec, stored_at FROM responses WHERE attempt_id = :id
 
 -- name: count_open_attempts
-SELECT count(*) FROM attempts WHERE id IN (:ids...) AND state = 'open'
+-- And how many of them were reserved for in a slice.
+SELECT count(*), count(slice_id) FROM attempts WHERE id IN (:ids...) AND state = 'open'
 
 -- name: purged_attempts
 -- Which of these were sent for a request whose words are erased by now.

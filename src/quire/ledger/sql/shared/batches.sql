@@ -143,9 +143,9 @@ SELECT id FROM batches WHERE workspace_id = :workspace AND lane_id = :lane AND (
 SELECT ref FROM batches WHERE workspace_id = :workspace AND credential_id = :credential AND ref <> ''
 
 -- name: add_batch_attempts
--- rows: id int, request_id int, no int, batch_id int, provider text, model text, params text, sent_at int, reserved int, state text
-INSERT INTO attempts (id, request_id, no, batch_id, provider, model, params, sent_at, reserved, state)
-SELECT rows.id, rows.request_id, rows.no, rows.batch_id, rows.provider, rows.model, rows.params, rows.sent_at, rows.reserved, rows.state FROM rows
+-- rows: id int, request_id int, no int, batch_id int, provider text, model text, params text, sent_at int, reserved int, slice_id int, state text
+INSERT INTO attempts (id, request_id, no, batch_id, provider, model, params, sent_at, reserved, slice_id, state)
+SELECT rows.id, rows.request_id, rows.no, rows.batch_id, rows.provider, rows.model, rows.params, rows.sent_at, rows.reserved, rows.slice_id, rows.state FROM rows
 
 -- name: sign_attempts
 -- Who sends them, and when: known only when the batch is submitted.
@@ -158,7 +158,7 @@ FROM attempts a JOIN requests q ON q.id = a.request_id
 WHERE a.batch_id = :batch AND a.id > :after AND a.state = 'open' ORDER BY a.id LIMIT :limit
 
 -- name: open_attempts_of_batch
-SELECT a.id, a.request_id, a.no, a.state, a.reserved, l.id, l.run_id, l.stage_id, q.state, q.tasks, q.sent
+SELECT a.id, a.request_id, a.no, a.state, a.reserved, l.id, l.run_id, l.stage_id, q.state, q.tasks, q.sent, a.slice_id
 FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
 WHERE a.batch_id = :batch AND a.state = 'open' ORDER BY a.id LIMIT :limit
 

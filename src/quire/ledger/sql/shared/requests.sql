@@ -5,7 +5,8 @@ VALUES (:workspace, :run, :stage, :model, :route, :serves) RETURNING id
 -- name: open_lanes
 -- Lanes that may send now: their run goes on, nobody holds it, the provider did not ask to wait. Sorted by an
 -- expression: for a bare key SQLite would look at the lanes of every run there ever was.
-SELECT l.id, l.run_id, l.stage_id, l.model, l.route, l.serves, r.stop_after_stage
+SELECT l.id, l.run_id, l.stage_id, l.model, l.route, l.serves, r.stop_after_stage,
+    EXISTS (SELECT 1 FROM run_funds f WHERE f.run_id = r.id)
 FROM runs r JOIN lanes l ON l.run_id = r.id JOIN stages s ON s.id = l.stage_id
 WHERE r.workspace_id = :workspace AND r.state = 'running' AND r.cancel_asked_at IS NULL
   AND s.state IN ('expanding', 'open') AND l.next_at <= :now

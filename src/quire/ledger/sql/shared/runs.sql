@@ -32,16 +32,19 @@ UPDATE runs SET policy = :policy WHERE workspace_id = :workspace AND id = :id
 UPDATE runs SET model = :model WHERE workspace_id = :workspace AND id = :id
 
 -- name: get_run
-SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at
+SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at,
+    EXISTS (SELECT 1 FROM run_funds f WHERE f.run_id = runs.id)
 FROM runs WHERE workspace_id = :workspace AND id = :id
 
 -- name: list_runs
-SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at
+SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at,
+    EXISTS (SELECT 1 FROM run_funds f WHERE f.run_id = runs.id)
 FROM runs WHERE workspace_id = :workspace ORDER BY id DESC LIMIT :limit
 
 -- name: list_whole_runs
 -- The newest runs about whole documents; those over a sample are parts of a probe.
-SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at
+SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at,
+    EXISTS (SELECT 1 FROM run_funds f WHERE f.run_id = r.id)
 FROM runs r WHERE workspace_id = :workspace AND NOT EXISTS (SELECT 1 FROM run_blocks b WHERE b.run_id = r.id)
 ORDER BY id DESC LIMIT :limit
 
@@ -56,11 +59,13 @@ ORDER BY r.id DESC LIMIT 1
 
 -- name: running_wishes
 -- What is wanted of every running run.
-SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, deadline_at, stop_after_stage
+SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, deadline_at, stop_after_stage,
+    EXISTS (SELECT 1 FROM run_funds f WHERE f.run_id = runs.id)
 FROM runs WHERE workspace_id = :workspace AND state = 'running' ORDER BY id
 
 -- name: wishes_of_run
-SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, deadline_at, stop_after_stage
+SELECT id, task_limit, CASE WHEN cancel_asked_at IS NULL THEN 0 ELSE 1 END, deadline_at, stop_after_stage,
+    EXISTS (SELECT 1 FROM run_funds f WHERE f.run_id = runs.id)
 FROM runs WHERE workspace_id = :workspace AND id = :id AND state = 'running'
 
 -- name: lock_run

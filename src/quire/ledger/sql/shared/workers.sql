@@ -9,8 +9,9 @@ UPDATE workers SET seen_at = :now WHERE id = :id AND ended_at IS NULL
 SELECT 1 FROM workers WHERE id = :id AND ended_at IS NULL
 
 -- name: end_workers
--- Returns which were not ended yet, each with the run that it served, if it served one only.
-UPDATE workers SET ended_at = :now WHERE id IN (:ids...) AND ended_at IS NULL RETURNING id, run_id
+-- Returns which were not ended yet, each with the run that it served, if it served one only, and whether it has slices.
+UPDATE workers SET ended_at = :now WHERE id IN (:ids...) AND ended_at IS NULL
+RETURNING id, run_id, EXISTS (SELECT 1 FROM slices s WHERE s.worker_id = workers.id AND s.ended = 0)
 
 -- name: silent_workers
 -- Workers whose lease ran out, and ended ones that claimed at that very moment: nobody else answers for their calls.

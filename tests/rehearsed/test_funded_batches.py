@@ -1,0 +1,35 @@
+"""A budget binds what goes in batches: only what it covers is submitted, the rest follows."""
+
+from quire.domain.pricing import DOLLAR
+from quire.domain.reasons import HoldCause
+from quire.domain.states import RunState
+from tests.rehearsed.conftest import Rehearse
+from tests.rehearsed.rehearsed import OPENAI, QuickClock
+from tests.world import sentences, until_rest
+
+BLOCKS = 1000
+
+
+def test_only_what_the_budget_covers_goes_in_batches_and_the_rest_after_it_is_raised(
+    rehearse: Rehearse,
+) -> None:
+    here = rehearse(OPENAI, clock=QuickClock(60), batch_latency="20s")
+    here.ingest(sentences(BLOCKS))
+    run = here.start(route="batch", min_batch_size=2, pack_size=10)
+    run.pause()
+    run.resume(budget_usd="0.012")
+
+    held = until_rest(run)
+    run.resume(budget_usd=1)
+    after = run.wait()
+
+    assert held.holds[0].cause is HoldCause.BUDGET_SPENT
+    assert 0 < held.done < BLOCKS
+    assert held.cost_pico <= 12 * DOLLAR // 1000
+    assert after.state == RunState.FINISHED
+    assert after.done == BLOCKS
+    assert after.presumed_pico == 0
+    assert after.cost_pico == here.bill()
+    with here.engine.ledger.snapshot() as tx:
+        assert tx.checks.unbalanced_runs() == []
+        assert tx.checks.unbalanced_slices() == []
