@@ -259,3 +259,16 @@ def test_every_model_of_a_stage_writes_its_own_prefix_once(rehearse: Rehearse) -
 
     assert run.progress().done == 120
     assert writes_and_hits(here) == (2, 118)
+
+
+def test_the_call_that_writes_the_cache_costs_no_more_than_was_reserved(
+    rehearse: Rehearse,
+) -> None:
+    here = rehearse(ANTHROPIC)
+    here.ingest(sentences(20))
+
+    run = here.run(schema=LONG, pack_size=10)
+
+    attempts = here.attempts(run.id)
+    assert any(attempt.written_tokens for attempt in attempts)
+    assert all(attempt.reserved_pico >= (attempt.cost_pico or 0) for attempt in attempts)

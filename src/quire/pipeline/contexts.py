@@ -14,8 +14,9 @@ from quire.domain.data import canonical_json, plain_json
 from quire.domain.errors import PluginMissing
 from quire.domain.fallbacks import NO_FALLBACKS, FallbackPart, Fallbacks, plain_address
 from quire.domain.ids import LaneId, RunId, StageId
-from quire.domain.models import ModelFacts, Params, StructuredOutput
+from quire.domain.models import ModelFacts, Params, StructuredOutput, Usage
 from quire.domain.policy import Policy
+from quire.domain.pricing import price_call
 from quire.domain.recipes import Stage
 from quire.domain.requests import CallText
 from quire.domain.runs import BATCH, DIRECT, Lane
@@ -157,6 +158,21 @@ class LaneContext:
         if per_byte is not None:
             return math.ceil(n_bytes * per_byte)
         return math.ceil(bound_tokens(n_bytes) * self.facts.token_factor)
+
+    def most_cost(self, input_tokens: int, output: int) -> int:
+        """The most that a call may cost: it may be the one that writes the provider's cache."""
+        batched = self.route == BATCH
+        most = price_call(self.facts, Usage(input=input_tokens, output=output), batched=batched)
+        if not self.caching:
+            return most
+        written = min(input_tokens, self.most_tokens(self.prefix_bytes))
+        writing = Usage(
+            input=input_tokens - written,
+            output=output,
+            written_short=0 if self.long_lived else written,
+            written_long=written if self.long_lived else 0,
+        )
+        return max(most, price_call(self.facts, writing, batched=batched))
 
 
 class Sizes(NamedTuple):

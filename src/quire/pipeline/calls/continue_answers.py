@@ -109,8 +109,7 @@ def _request(
     digest = payload_hash(context.request_head(limit).payload_head, text.user, text.turns)
     if context.route != BATCH:
         contexts.prepared_texts[digest] = text
-    most = Usage(input=most_input, output=limit)
-    reserve = price_call(facts, most, batched=context.route == BATCH)
+    reserve = context.most_cost(most_input, limit)
     return NewRequest(request, KIND, digest, 1, said, limit, reserve, "", item.parent)
 
 

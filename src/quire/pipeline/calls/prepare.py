@@ -311,8 +311,7 @@ def _request(
         contexts.prepared_texts[digest] = CallText(user, turns)
     per_byte = contexts.sizes[context.stage_id, context.model_no].per_byte
     most_input = context.most_tokens(sent_bytes, per_byte)
-    most = Usage(input=most_input, output=limit)
-    reserve = price_call(facts, most, batched=context.route == BATCH)
+    reserve = context.most_cost(most_input, limit)
     return NewRequest(
         request,
         ANSWER if reasons is None else REPAIR,
