@@ -30,6 +30,7 @@ ALLOWED = {
     "providers/anthropic.py: _meaning": "Anthropic's error messages",
     "providers/error_codes.py: _meaning": "the error messages of OpenAI and those like it",
     "providers/error_codes.py: is_about_parameters": "vendors' error messages",
+    "providers/error_codes.py: name_error": "vendors' error messages",
     "providers/google.py: _meaning_of_quota": "Google's error messages",
     "providers/google.py: _meaning_of_refusal": "Google's error messages",
     "providers/error_codes.py: _meaning_of_refusal": "vendors' error messages",

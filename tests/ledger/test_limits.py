@@ -32,9 +32,9 @@ def test_limits_of_headers_lapse_after_an_hour_without_a_word(ledger: Ledger) ->
         confirmed = tx.levels.take_limit_level(POOL, NOW + HOUR + HOUR)
         lapsed = tx.levels.take_limit_level(POOL, NOW + HOUR + HOUR + timedelta(seconds=1))
 
-        assert fresh == (EMPTY, Limits(requests=5, total=700))
-        assert confirmed == (EMPTY, Limits(requests=6, total=700))
-        assert lapsed == (EMPTY, Limits())
+        assert fresh == (EMPTY, Limits(requests=5, total=700), "")
+        assert confirmed == (EMPTY, Limits(requests=6, total=700), "")
+        assert lapsed == (EMPTY, Limits(), "")
 
 
 def test_a_limit_that_headers_name_no_more_goes_with_the_others(ledger: Ledger) -> None:
@@ -73,7 +73,7 @@ def test_what_many_answers_say_of_limits_is_written_once(ledger: Ledger) -> None
 
     statements = ("add_limit_level", "learn_limits", "take_limit_level", "set_limit_level")
     assert counted == dict.fromkeys(statements, 1)
-    assert held == (Level(to_micros(NOW), 60_000, 0, 0, 0), limits)
+    assert held == (Level(to_micros(NOW), 60_000, 0, 0, 0), limits, "")
 
 
 def test_what_the_last_answer_does_not_state_stays_as_an_earlier_one_did(ledger: Ledger) -> None:

@@ -34,6 +34,7 @@ ADDED = {
     "runs": ("noted_progress", "noted_progress_at"),
     "lanes": ("given_up_at",),
     "attempts": ("slice_id",),
+    "limit_levels": ("learnt_rate",),
 }
 ADDED_TABLES = (
     "slices",

@@ -49,3 +49,14 @@ def test_a_complaint_in_plain_words_is_shown(vendor: WireFormat) -> None:
 @pytest.mark.parametrize("body", [b"", b"\x00\x01", "Käse".encode("utf-16"), b"<html>No</html>"])
 def test_what_is_no_plain_text_is_not_shown(body: bytes) -> None:
     assert "no reason given" in str(VENDORS[0].classify(HttpResponse(503, {}, body)))
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_a_429_that_says_nothing_more_is_a_matter_of_rates(vendor: WireFormat) -> None:
+    plain = b'{"error": {"message": "Too Many Requests"}}'
+    at_once = b'{"error": {"message": "Too many concurrent requests"}}'
+
+    assert vendor.classify(HttpResponse(429, {}, plain)).of_rate
+    assert not vendor.classify(HttpResponse(429, {}, at_once)).of_rate
+    assert not vendor.classify(HttpResponse(429, {"retry-after": "3"}, plain)).of_rate
+    assert not vendor.classify(HttpResponse(503, {}, plain)).of_rate

@@ -10,7 +10,7 @@ import pytest
 
 from quire.domain.errors import SettingsInvalid
 from quire.domain.models import Limits
-from quire.rehearsal.rate_limits import RateLimiter, parse_limits
+from quire.rehearsal.rate_limits import LimitRule, RateLimiter, parse_limits, parse_rule
 from quire.rehearsal.server import RehearsalThread, rehearsal_server
 from quire.rehearsal.vendor_apis.openai import duration
 from tests.rehearsal.clients import (
@@ -157,6 +157,30 @@ def test_a_call_that_is_short_of_one_thing_takes_nothing_of_another() -> None:
     assert limiter.levels(OWNER, 0.0)["requests"].left == 10
 
 
+def test_a_fixed_bucket_fills_at_the_turn_of_a_minute() -> None:
+    limiter = RateLimiter(Limits(requests=60), fixed=True)
+
+    taken = [limiter.take(OWNER, Limits(requests=1), 90.0) for _ in range(61)]
+
+    assert [short is None for short in taken] == [True] * 60 + [False]
+    assert limiter.take(OWNER, Limits(requests=1), 119.9) is not None
+    assert limiter.take(OWNER, Limits(requests=1), 120.0) is None
+    assert limiter.levels(OWNER, 120.0)["requests"].left == 59
+
+
+@pytest.mark.parametrize(("fixed", "left"), [(False, 40), (True, 10)])
+def test_a_limit_may_change_and_what_was_taken_stays_taken(fixed: bool, left: int) -> None:
+    limiter = RateLimiter(Limits(requests=60), fixed=fixed)
+    for _ in range(20):
+        limiter.take(OWNER, Limits(requests=1), 0.0)
+
+    limiter.change(LimitRule(Limits(requests=30), fixed=fixed), 0.0)
+
+    assert limiter.levels(OWNER, 0.0)["requests"].left == min(30, left)
+    limiter.change(LimitRule(), 0.0)
+    assert limiter.take(OWNER, Limits(requests=1), 0.0) is None
+
+
 @pytest.mark.parametrize("text", ["requests", "request=5", "input=0", "input=-5", "total=x"])
 def test_a_limit_that_says_nothing_is_refused(text: str) -> None:
     with pytest.raises(SettingsInvalid, match="says nothing"):
@@ -166,6 +190,7 @@ def test_a_limit_that_says_nothing_is_refused(text: str) -> None:
 def test_limits_are_read() -> None:
     assert parse_limits("requests=60, input=10000") == Limits(requests=60, input=10_000)
     assert parse_limits("") == Limits()
+    assert parse_rule("requests=60,fixed,silent") == LimitRule(Limits(requests=60), True, True)
 
 
 @pytest.mark.parametrize(

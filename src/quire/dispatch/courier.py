@@ -365,7 +365,7 @@ class Courier:
         sent_with = outgoing.context.fallbacks_with(outgoing.account)
         failure = CallFailure(outgoing.call.attempt_id, error, jitter, outgoing.account, sent_with)
         self._take_back(ReturnedCall(outgoing, failure))
-        if error.remedy is Remedy.WAIT:
+        if error.remedy is Remedy.WAIT and not error.of_rate:  # of that a rate is learnt instead
             self._throttles[name].note_pushback(now)
         elif error.remedy is Remedy.LOST:
             self._throttles[name].note_loss(sent, now)

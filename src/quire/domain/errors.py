@@ -230,6 +230,7 @@ class ProviderError(Error):
         self.url_in_name = False  # the model's name says where calls go: no setting does
         self.no_batches = False  # there is nothing at the address that batches are made at
         self.fault = fault  # what a person must mend, if that is no key
+        self.of_rate = False  # too many calls, and nothing says how many are allowed, or when
         self.may_concern_one = False  # a person must act, unless other calls are answered
         self.refusal: PartRefusal | None = (
             None  # of a part of every call: there may be a weaker way

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
-from quire.domain.accounts import Account
+from quire.domain.accounts import Account, Pool
 from quire.domain.batches import Batch
 from quire.domain.data import canonical_json, plain_json
 from quire.domain.errors import PluginMissing
@@ -29,6 +29,7 @@ from quire.plan.batch_caching import choose_batch_caching
 from quire.plan.call_health import CallHealth
 from quire.plan.fallbacks import limit_output, weakest_form
 from quire.plan.job_costs import TokenUse
+from quire.plan.learnt_rates import SentSoFar
 from quire.plan.refused_calls import RefusedCalls
 from quire.plan.rendering import Prefix, payload_head, prefix_bytes, render_prefix, stage_question
 from quire.plan.routing import PACED
@@ -206,6 +207,7 @@ class Contexts:
         self.announced_waits: dict[LaneId, datetime] = {}  # until when a provider wants no calls
         self.sizes: dict[tuple[StageId, int], Sizes] = {}  # of a stage's answers by one model
         self.primed: dict[tuple[LaneId, int], datetime] = {}  # when an answer last came, by key
+        self.sent_calls: dict[Pool, SentSoFar] = {}  # to pools that refused nothing so far
         self.rests: dict[LaneId, datetime] = {}  # until when the limits let no group of calls go
         self.funded_runs: set[RunId] = set()  # whose spending is bounded, when lanes were last read
         self.runs_without_plugins: set[RunId] = set()  # runs that name what is not installed here

@@ -274,6 +274,8 @@ def _reason(verdict: Verdict) -> str:
 
 def _backoff_seconds(error: ProviderError, attempt_no: int, jitter: float) -> float:
     usual = max(SHORTEST_DELAY, jitter * min(LONGEST_DELAY, 2.0 ** min(attempt_no, 6)))
+    if error.of_rate:  # the rate that is learnt holds it back, with all the others
+        return max(SHORTEST_DELAY, jitter)
     if error.retry_after is None:
         return usual
     if error.retry_after < AT_ONCE:  # "at once" again and again would never end

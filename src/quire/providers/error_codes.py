@@ -128,6 +128,7 @@ _LONG = re.compile(
     r"maximum context length|context[ _](?:length|window|size)|prompt is too long|too many tokens",
     re.IGNORECASE,
 )
+_AT_ONCE = re.compile(r"concurren|at once|in flight|in parallel|overloaded", re.IGNORECASE)
 _WINDOW = re.compile(r"maximum context length|input tokens", re.IGNORECASE)  # both together
 _LARGER_THAN_A_MINUTE = re.compile(r"request too large", re.IGNORECASE)
 
@@ -165,6 +166,8 @@ def name_error(
         fault=meaning.fault,
     )
     error.refusal = meaning.refusal
+    at_once = _AT_ONCE.search(error_body.message[:LONGEST_READ])  # no matter how many a minute
+    error.of_rate = response.status == 429 and waits and said is None and not at_once
     return error
 
 

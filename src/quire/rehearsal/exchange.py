@@ -215,6 +215,8 @@ class Exchange:
         held = (call.max_tokens or 0) if endpoint.name == "openai" else 0
         reserved = Limits(requests=1, input=wanted, total=max(wanted, held))
         short = self.state.limiter.take(self._owner, reserved, self._now)
+        if short and self.state.limiter.silent:
+            raise ApiProblem(ProblemKind.RATE, "Too Many Requests")
         if short:
             message, of_tokens = _shortage_message(short, call.model), short.kind != "requests"
             raise ApiProblem(ProblemKind.RATE, message, retry_after=short.wait, of_tokens=of_tokens)
@@ -291,7 +293,7 @@ class Exchange:
 
     def _headers(self) -> dict[str, str]:
         levels: dict[str, BucketLevel] = {}
-        if self._owner[0]:
+        if self._owner[0] and not self.state.limiter.silent:
             levels = self.state.limiter.levels(self._owner, self._now)
         return self._vendor.headers(self.entry.number, levels, self._now)
 

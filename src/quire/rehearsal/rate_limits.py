@@ -1,5 +1,10 @@
-"""Rate limits: a bucket of requests and of tokens for each key and model, filled by the minute."""
+"""Rate limits: a bucket of requests and of tokens for each key and model, filled by the minute.
 
+Most servers fill a bucket steadily; some fill it at the turn of every minute (`fixed`). Most say in
+headers how much is left and when to come again; some say only 429 (`silent`).
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
@@ -28,13 +33,27 @@ class Shortage(NamedTuple):
     wait: float  # seconds; until the bucket holds enough, where it ever can
 
 
+class LimitRule(NamedTuple):
+    """What is allowed a minute, how it comes back, and whether anything is said of it."""
+
+    limits: Limits = Limits()
+    fixed: bool = False
+    silent: bool = False
+
+
 @dataclass(slots=True)
 class _Bucket:
     limit: int
     level: float
     at: float
+    fixed: bool
 
     def fill(self, now: float) -> None:
+        if self.fixed:
+            if now // MINUTE > self.at // MINUTE:
+                self.level = self.limit
+            self.at = now
+            return
         self.level = min(self.limit, self.level + (now - self.at) * self.limit / MINUTE)
         self.at = now
 
@@ -42,11 +61,25 @@ class _Bucket:
 class RateLimiter:
     """The buckets of one server; without limits it lets everything pass and says nothing."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, *, fixed: bool = False, silent: bool = False) -> None:
         """Begin with full buckets."""
-        stated = ((kind, getattr(limits, kind)) for kind in KINDS)
-        self._limits: dict[str, int] = {kind: size for kind, size in stated if size is not None}
         self._buckets: dict[tuple[str, str], dict[str, _Bucket]] = {}
+        self.change(LimitRule(limits, fixed, silent), 0.0)
+
+    def change(self, rule: LimitRule, now: float) -> None:
+        """Allow more or less from now on; what is left stays, up to what there is room for."""
+        stated = ((kind, getattr(rule.limits, kind)) for kind in KINDS)
+        self._limits: dict[str, int] = {kind: size for kind, size in stated if size is not None}
+        self._fixed, self.silent = rule.fixed, rule.silent
+        before, self._buckets = self._buckets, {}
+        for owner, buckets in before.items():
+            for kind, bucket in buckets.items():
+                bucket.fill(now)
+                if kind in self._limits:
+                    size = self._limits[kind]
+                    level = bucket.level + (size - bucket.limit if rule.fixed else 0)
+                    mine = self._buckets.setdefault(owner, {})
+                    mine[kind] = _Bucket(size, min(size, level), now, rule.fixed)
 
     def take(self, owner: tuple[str, str], wanted: Limits, now: float) -> Shortage | None:
         """Take what a call needs from every bucket, or from none and say which is short."""
@@ -88,7 +121,9 @@ class RateLimiter:
             return {}
         if owner not in self._buckets:
             limits = self._limits.items()
-            self._buckets[owner] = {kind: _Bucket(size, float(size), now) for kind, size in limits}
+            self._buckets[owner] = {
+                kind: _Bucket(size, float(size), now, self._fixed) for kind, size in limits
+            }
         buckets = self._buckets[owner]
         for bucket in buckets.values():
             bucket.fill(now)
@@ -97,13 +132,24 @@ class RateLimiter:
 
 def parse_limits(text: str) -> Limits:
     """Read `requests=60,input=10000`; all of it is a minute's."""
+    return parse_rule(text).limits
+
+
+def parse_rule(text: str) -> LimitRule:
+    """Read `requests=60,fixed,silent`: limits, and what kind of server has them."""
+    entries = list(filter(None, (name.strip() for name in text.split(","))))
+    limits = _parse_sizes([entry for entry in entries if entry not in ("fixed", "silent")])
+    return LimitRule(limits, "fixed" in entries, "silent" in entries)
+
+
+def _parse_sizes(entries: Sequence[str]) -> Limits:
     found: dict[str, int] = {}
-    for entry in filter(None, (name.strip() for name in text.split(","))):
+    for entry in entries:
         kind, _, size = (name.strip() for name in entry.partition("="))
         if kind not in KINDS or not size.isdecimal() or not int(size):
             raise SettingsInvalid(
                 f"the limit {entry!r} says nothing; write requests=60,input=10000, of"
-                f" {', '.join(KINDS)}, each a whole number a minute"
+                f" {', '.join(KINDS)}, each a whole number a minute; fixed and silent may follow"
             )
         found[kind] = int(size)
     return Limits(**found)

@@ -201,6 +201,16 @@ class _ControlApi:
             return _refusal(str(error))
         return _json_response({"faults": script})
 
+    async def limit(self, request: web.Request) -> web.Response:
+        rule = (json_object(await request.read()) or {}).get("limit")
+        if not isinstance(rule, str):
+            return _refusal('send {"limit": "requests=600"}; "" ends it')
+        try:
+            self._state.change_limit(rule)
+        except SettingsInvalid as error:
+            return _refusal(str(error))
+        return _json_response({"limit": rule})
+
     async def clock(self, request: web.Request) -> web.Response:
         seconds = (json_object(await request.read()) or {}).get("advance")
         if isinstance(seconds, bool) or not isinstance(seconds, int | float):
@@ -221,6 +231,7 @@ def control_routes(server: RehearsalServer) -> list[web.RouteDef]:
         web.post(f"{PREFIX}/reset", controls.reset),
         web.post(f"{PREFIX}/faults", controls.faults),
         web.post(f"{PREFIX}/clock", controls.clock),
+        web.post(f"{PREFIX}/limit", controls.limit),
     ]
 
 
@@ -265,6 +276,10 @@ class RehearsalThread:
     def change_faults(self, script: str) -> None:
         """Follow another script from now on."""
         self._call_inside(lambda: self._rehearsal.state.change_faults(script))
+
+    def change_limit(self, rule: str) -> None:
+        """Allow more or less from now on."""
+        self._call_inside(lambda: self._rehearsal.state.change_limit(rule))
 
     def advance(self, seconds: float) -> None:
         """Move the server's clock on."""

@@ -17,7 +17,7 @@ from quire.rehearsal.fault_script import (
 )
 from quire.rehearsal.file_store import FileStore
 from quire.rehearsal.prompt_cache import PromptCache
-from quire.rehearsal.rate_limits import RateLimiter, parse_limits
+from quire.rehearsal.rate_limits import RateLimiter, parse_rule
 from quire.rehearsal.request_log import RequestLog
 from quire.rehearsal.timing import Clock, Latency, parse_latency
 from quire.rehearsal.vendor_protocol import ApiProblem, KnownModels, ProblemKind
@@ -53,7 +53,8 @@ class ServerState:
         self.config = config
         self.clock = clock
         self.models = KnownModels(config.models, strict=config.strict)
-        self.limiter = RateLimiter(parse_limits(config.limit))
+        rule = parse_rule(config.limit)
+        self.limiter = RateLimiter(rule.limits, fixed=rule.fixed, silent=rule.silent)
         if not 0 <= config.batch_hits <= 1:
             raise SettingsInvalid(
                 f"{config.batch_hits:g} is no share of rows; write one from 0 to 1, for example 0.9"
@@ -80,6 +81,10 @@ class ServerState:
         self.answer_faults = without_unanswered(self.faults)
         usual = Latency(low=self.faults.latency, high=self.faults.latency)
         self.latency = parse_latency(self.config.latency) if self.config.latency else usual
+
+    def change_limit(self, text: str) -> None:
+        """Allow more or less from now on."""
+        self.limiter.change(parse_rule(text), self.clock.now())
 
     def admit(self, key: str) -> None:
         """Refuse a request without a key, or with one that is not good."""

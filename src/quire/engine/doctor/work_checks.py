@@ -15,6 +15,8 @@ from quire.engine.doctor.findings import Finding, Installation, ok, plural, prob
 from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import to_micros
 from quire.pipeline.answers.progress import is_at_rest, progress, stall_reasons
+from quire.pipeline.calls.learn_rates import parse_rate
+from quire.plan.learnt_rates import a_minute
 from quire.plan.provider_limits import LONGEST_TIMEOUT, PARTS, narrowest_limits, refill
 from quire.providers.network_errors import host_of
 
@@ -146,6 +148,7 @@ def check_limits(installation: Installation) -> Iterator[Finding]:
     now = to_micros(moment)
     with installation.ledger.snapshot() as tx:
         pools = tx.levels.list_limit_levels(moment)
+        learnt = {pool: parse_rate(kept, now) for pool, kept in tx.levels.list_learnt_rates()}
         names: dict[int, str] = {
             credential.id: credential.label for credential in tx.credentials.list_credentials()
         }
@@ -154,7 +157,9 @@ def check_limits(installation: Installation) -> Iterator[Finding]:
         whose = names.get(pool.credential, "")
         known = narrowest_limits(said, stated.get(pool.model, Limits()))
         shown = f"{pool.model} ({whose})" if whose else pool.model
-        yield ok(f"{shown}: {_describe_limits(known, refill(level, known, now))}")
+        rate = learnt.get(pool)
+        refused = f"; about {a_minute(rate):,} requests by its refusals" if rate else ""
+        yield ok(f"{shown}: {_describe_limits(known, refill(level, known, now))}{refused}")
     if not pools:
         yield ok("none is known: no provider has stated any yet")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from quire.domain.accounts import Level, Pool
 from quire.domain.models import Limits
@@ -13,13 +14,32 @@ LEARNT_FOR = timedelta(
 )  # what headers said of limits holds so long, if they do not say it again
 
 
+class HeldLevel(NamedTuple):
+    """What is left in a pool, and what is known of its limits."""
+
+    level: Level
+    stated: Limits  # by the provider's headers
+    learnt: str = ""  # the rate that refusals taught, as JSON
+
+
 class LimitLevels(Table):
     """What is left of the limits in this workspace."""
 
-    def take_limit_level(self, pool: Pool, now: datetime) -> tuple[Level, Limits] | None:
+    def take_limit_level(self, pool: Pool, now: datetime) -> HeldLevel | None:
         """What is left and what the provider's headers allow, for this transaction alone."""
         rows = self._run("take_limit_level", **pool._asdict())
-        return (Level(*rows[0][:5]), _learnt_limits(rows[0][5:], now)) if rows else None
+        if not rows:
+            return None
+        (*numbers, learnt) = rows[0]
+        return HeldLevel(Level(*numbers[:5]), _learnt_limits(numbers[5:], now), learnt)
+
+    def set_learnt_rate(self, pool: Pool, rate: str) -> None:
+        """Write down what refusals taught, as JSON."""
+        self._change("set_learnt_rate", **pool._asdict(), rate=rate)
+
+    def list_learnt_rates(self) -> list[tuple[Pool, str]]:
+        """Every pool whose rate was learnt from refusals."""
+        return [(Pool(row[0], row[1]), row[2]) for row in self._run("list_learnt_rates")]
 
     def add_limit_level(self, pool: Pool, level: Level) -> None:
         """Begin to count for a pool; a no-op if somebody has."""

@@ -21,13 +21,16 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import NamedTuple
 
-from quire.domain.accounts import Account, Level, Need, Pool, Rates
+from quire.domain.accounts import Account, Need, Pool, Rates
 from quire.domain.models import Limits, ModelFacts
 from quire.domain.requests import QueuedRequest
 from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import to_micros
+from quire.ledger.tables.limits import HeldLevel
 from quire.pipeline.calls.learn import learn_sizes
+from quire.pipeline.calls.learn_rates import parse_rate, read_rate, write_rate
 from quire.pipeline.contexts import Contexts, LaneContext
+from quire.plan.learnt_rates import a_minute, holds_back, let_go, note_sent, seconds_until_free
 from quire.plan.provider_limits import (
     ReturnedNeed,
     admit,
@@ -95,16 +98,28 @@ def reserve_limits(
     now: datetime,
 ) -> Admission | None:
     """Take the next calls off the limits that all workers share; None where there are none."""
-    held = _take_level(tx, pool, context.facts.limits, now) if queued else None
-    if held is None:
+    if not queued:
         return None
-    level, limits = held
+    at = to_micros(now)
+    level, limits, learnt = _take_level(tx, pool, context.facts.limits, now)
+    rate = read_rate(contexts, pool, learnt, at)
+    if rate is None and not is_limited(limits):
+        contexts.sent_calls[pool] = note_sent(contexts.sent_calls.get(pool), len(queued), at)
+        return None
     learned = learn_sizes(tx, contexts, context, 0).learned
     needs = [need_of(context, request, learned) for request in queued]
-    count, level = admit(level, limits, needs)
-    tx.levels.set_limit_level(pool, level)
+    count, wait = admit(level, limits, needs)[0], 0.0
+    if rate is None:
+        contexts.sent_calls[pool] = note_sent(contexts.sent_calls.get(pool), count, at)
+    else:
+        count, rate = let_go(rate, count, at)
+        write_rate(tx, pool, rate)
+        wait = seconds_until_free(rate, len(needs), at)
+    if is_limited(limits):
+        _, level = admit(level, limits, needs[:count])
+        tx.levels.set_limit_level(pool, level)
+        wait = max(wait, seconds_until_admitted(level, limits, needs))
     # as many as there is room for go together: every group is a commit, and wakes a process
-    wait = seconds_until_admitted(level, limits, needs)
     return Admission(needs[:count], min(timedelta(seconds=wait), LONGEST_REST))
 
 
@@ -123,11 +138,10 @@ def learn_limits(tx: Transaction, reports: Sequence[LimitReport], now: datetime)
     for (pool, configured), group in by_pool:
         in_pool = list(group)
         _learn_stated(tx, pool, [report.rates.limits for report in in_pool if report.rates], now)
-        held = _take_level(tx, pool, configured, now)
-        if held is None:
-            continue
-        returned = [ReturnedNeed(report.unused, report.rates) for report in in_pool]
-        tx.levels.set_limit_level(pool, return_calls(*held, returned))
+        level, limits, _ = _take_level(tx, pool, configured, now)
+        if is_limited(limits):
+            returned = [ReturnedNeed(report.unused, report.rates) for report in in_pool]
+            tx.levels.set_limit_level(pool, return_calls(level, limits, returned))
 
 
 def _pool_of_report(report: LimitReport) -> Pool:
@@ -142,21 +156,20 @@ def _learn_stated(tx: Transaction, pool: Pool, stated: Iterable[Limits], now: da
         tx.levels.learn_limits(pool, latest, now)
 
 
-def _take_level(
-    tx: Transaction, pool: Pool, configured: Limits, now: datetime
-) -> tuple[Level, Limits] | None:
-    """What is left now, taken for this transaction; None where nothing limits the pool."""
+def _take_level(tx: Transaction, pool: Pool, configured: Limits, now: datetime) -> HeldLevel:
+    """What is left now, taken for this transaction, and all that limits the pool."""
+    full = full_level(configured, to_micros(now))
     held = tx.levels.take_limit_level(pool, now)
     if held is None:
         if not is_limited(configured):
-            return None
-        tx.levels.add_limit_level(pool, full_level(configured, to_micros(now)))
+            return HeldLevel(full, Limits())
+        tx.levels.add_limit_level(pool, full)
         held = tx.levels.take_limit_level(pool, now)
         assert held is not None
-    limits = narrowest_limits(configured, held[1])
+    limits = narrowest_limits(configured, held.stated)
     if not is_limited(limits):  # what headers said once has lapsed
-        return None
-    return refill(held[0], limits, to_micros(now)), limits
+        return held._replace(stated=limits)
+    return HeldLevel(refill(held.level, limits, to_micros(now)), limits, held.learnt)
 
 
 def scarce_limits(tx: Transaction, facts: ModelFacts, now: datetime) -> list[str]:
@@ -175,6 +188,10 @@ def scarce_limits(tx: Transaction, facts: ModelFacts, now: datetime) -> list[str
             said |= {
                 f"{getattr(limits, name):,} {words[name]}" for name in low_limits(left, limits)
             }
+    for pool, kept in tx.levels.list_learnt_rates():
+        rate = parse_rate(kept, to_micros(now)) if pool.model == facts.name else None
+        if rate is not None and holds_back(rate):
+            said.add(f"about {a_minute(rate):,} requests")
     return sorted(said)
 
 

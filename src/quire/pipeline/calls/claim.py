@@ -44,6 +44,7 @@ from quire.pipeline.calls.embed import (
     record_embedding_failures,
 )
 from quire.pipeline.calls.estimate import with_estimates
+from quire.pipeline.calls.learn_rates import RateRefusal, learn_rates
 from quire.pipeline.calls.odd_answers import remedy_odd_answers
 from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.provider_holds import hold_for_provider
@@ -79,6 +80,7 @@ class Outgoing(NamedTuple):
     account: Account
     need: Need | None  # what it was reckoned at; None where nothing limits the calls
     sent: SentCall
+    at: datetime  # when it was claimed
 
 
 def claim(
@@ -101,17 +103,16 @@ def claim(
         _drop_claimed(tx, contexts, context, [item for item in queued if item.id not in texts])
     if purse:
         release_unsent(tx, purse, sendable)
-    if not sendable:
-        if priming.caching and priming.most == 1:
-            note_not_cached(tx, context, pool)
-        return []
-    pairs = _add_attempts(tx, context, sender, sendable, purse, now)
+    if not sendable and priming.caching and priming.most == 1:
+        note_not_cached(tx, context, pool)
+    pairs = _add_attempts(tx, context, sender, sendable, purse, now) if sendable else []
     reckoned = dict(zip([request.id for request in queued], needs, strict=False))
     return [
         Outgoing(
             call_of(context, account, item, attempt, texts[item.id], caching=priming.caching),
             *(context, item.reserve, account, reckoned.get(item.id)),
-            SentCall(item.id, context.lane_id, item.tasks, item.sent + 1, item.lost),
+            _sent_call(context, item),
+            now,
         )
         for item, attempt in pairs
     ]
@@ -146,6 +147,10 @@ def _next_requests(
         rest = LONGEST_REST
     contexts.rests[context.lane_id] = now + rest
     return _Affordable(queued[: len(needs)] if admission else queued, needs, purse)
+
+
+def _sent_call(context: LaneContext, item: QueuedRequest) -> SentCall:
+    return SentCall(item.id, context.lane_id, item.tasks, item.sent + 1, item.lost)
 
 
 def _drop_claimed(
@@ -280,6 +285,7 @@ def receive(
         failures = _failures(returned, embeds=False)
         record_failures(tx, contexts, failures, now)
         hold_for_provider(tx, contexts, failures, now)
+        learn_rates(tx, contexts, list(_rate_refusals(returned)), now)
     asked = [call for call in returned if not call.outgoing.context.embeds]
     isolate_culprits(tx, contexts, [_call_outcome(call) for call in asked], now)
     reporting = [
@@ -312,6 +318,12 @@ def _answered_accounts(
 def _call_outcome(call: ReturnedCall) -> CallOutcome:
     failure = call.outcome if isinstance(call.outcome, CallFailure) else None
     return CallOutcome(call.outgoing.sent, call.outgoing.context, failure and failure.error)
+
+
+def _rate_refusals(returned: Sequence[ReturnedCall]) -> Iterator[RateRefusal]:
+    for outgoing, outcome, _ in returned:
+        if isinstance(outcome, CallFailure) and outcome.error.of_rate:
+            yield RateRefusal(pool_of(outgoing.context, outgoing.account), to_micros(outgoing.at))
 
 
 def _limit_reports(returned: Sequence[ReturnedCall]) -> Iterator[LimitReport]:

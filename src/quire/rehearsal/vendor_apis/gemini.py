@@ -141,8 +141,10 @@ def _details(problem: ApiProblem) -> list[JsonObject]:
         case ProblemKind.SPENT:
             return [_quota("GenerateRequestsPerDayPerProjectPerModel")]
         case ProblemKind.RATE:
-            wait: JsonObject = {"retryDelay": f"{max(1, ceil(problem.retry_after or 0))}s"}
             quota = _quota("GenerateRequestsPerMinutePerProjectPerModel")
+            if problem.retry_after is None:
+                return [quota]
+            wait: JsonObject = {"retryDelay": f"{max(1, ceil(problem.retry_after))}s"}
             return [quota, {"@type": f"{_RPC}RetryInfo", **wait}]
         case ProblemKind.UNKNOWN_FIELD | ProblemKind.MISTYPED_FIELD | ProblemKind.MISSING_FIELD:
             violation = {"field": problem.place, "description": problem.message}

@@ -4,7 +4,8 @@ VALUES (:workspace, :model, :credential, :at, :requests, :input, :output, :total
 
 -- name: take_limit_level
 -- What is left, taken for this transaction.
-SELECT at, requests, input, output, total, most_requests, most_input, most_output, most_total, learnt_at FROM limit_levels
+SELECT at, requests, input, output, total, most_requests, most_input, most_output, most_total, learnt_at, learnt_rate
+FROM limit_levels
 WHERE workspace_id = :workspace AND model = :model AND credential_id = :credential
 
 -- name: set_limit_level
@@ -19,6 +20,14 @@ UPDATE limit_levels SET learnt_at = :now,
     most_output = coalesce(:output, CASE WHEN learnt_at >= :since THEN most_output END),
     most_total = coalesce(:total, CASE WHEN learnt_at >= :since THEN most_total END)
 WHERE workspace_id = :workspace AND model = :model AND credential_id = :credential
+
+-- name: set_learnt_rate
+UPDATE limit_levels SET learnt_rate = :rate
+WHERE workspace_id = :workspace AND model = :model AND credential_id = :credential
+
+-- name: list_learnt_rates
+SELECT model, credential_id, learnt_rate FROM limit_levels
+WHERE workspace_id = :workspace AND learnt_rate <> '' ORDER BY model, credential_id
 
 -- name: list_limit_levels
 SELECT model, credential_id, at, requests, input, output, total, most_requests, most_input, most_output, most_total, learnt_at

@@ -1,0 +1,74 @@
+"""Learn rates: what refusals teach of a pool's rate, kept in the row that all workers share.
+
+The rules are in `plan/learnt_rates.py`. Where nothing was ever refused there is no row and nothing
+to write: each worker remembers what it sent, and adds that when a row is first there, because
+somebody was refused.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import NamedTuple
+
+import orjson
+
+from quire.domain.accounts import Level, Pool
+from quire.domain.data import json_object
+from quire.ledger.ledger import Transaction
+from quire.ledger.stored_values import to_micros
+from quire.pipeline.contexts import Contexts
+from quire.plan.learnt_rates import (
+    LearntRate,
+    SentSoFar,
+    add_sent,
+    first_rate,
+    has_lapsed,
+    note_refused,
+    rate_from_json,
+    rate_to_json,
+)
+
+
+class RateRefusal(NamedTuple):
+    """A call that was one too many."""
+
+    pool: Pool
+    sent: int  # when it was claimed
+
+
+def learn_rates(
+    tx: Transaction, contexts: Contexts, refusals: Sequence[RateRefusal], now: datetime
+) -> None:
+    """Learn from calls that were refused without a word on how many are allowed."""
+    at = to_micros(now)
+    for pool, group in groupby(sorted(refusals), lambda refusal: refusal.pool):
+        sent = [refusal.sent for refusal in group]
+        tx.levels.add_limit_level(pool, Level(at, 0, 0, 0, 0))
+        held = tx.levels.take_limit_level(pool, now)
+        rate = read_rate(contexts, pool, held.learnt if held else "", at)
+        if rate is None:
+            sofar = contexts.sent_calls.pop(pool, SentSoFar(min(sent), at, len(sent)))
+            rate = first_rate(sofar, sent, at)
+        else:
+            rate = note_refused(rate, sent, at)
+        write_rate(tx, pool, rate)
+
+
+def read_rate(contexts: Contexts, pool: Pool, kept: str, at: int) -> LearntRate | None:
+    """What is known of a pool's rate, with what this worker sent before it knew."""
+    rate = parse_rate(kept, at)
+    if rate is None:
+        return None
+    untold = contexts.sent_calls.pop(pool, None)
+    return add_sent(rate, untold) if untold else rate
+
+
+def parse_rate(kept: str, at: int) -> LearntRate | None:
+    """What is known of a rate, unless that was long ago."""
+    rate = rate_from_json(json_object(kept.encode()) or {}) if kept else None
+    return None if rate is None or has_lapsed(rate, at) else rate
+
+
+def write_rate(tx: Transaction, pool: Pool, rate: LearntRate) -> None:
+    """Write down what is known."""
+    tx.levels.set_learnt_rate(pool, orjson.dumps(rate_to_json(rate)).decode())
