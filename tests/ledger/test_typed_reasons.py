@@ -50,6 +50,8 @@ ADDED_TABLES = (
     "embeddings",
     "embedding_tasks",
     "stage_forecasts",
+    "run_limits",
+    "limit_profiles",
 )  # later ones
 ADDED_INDEXES = (
     "documents_result",

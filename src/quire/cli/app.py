@@ -64,6 +64,7 @@ _COMMANDS = {
     "schema": OwnCommand(PREPARE, "library:schema_app"),
     "recipe": OwnCommand(PREPARE, "recipes:app"),
     "keys": OwnCommand(PREPARE, "keys:app"),
+    "limits": OwnCommand(PREPARE, "limits:app"),
     "webhooks": OwnCommand(PREPARE, "webhooks:app"),
     "wallet": OwnCommand(PREPARE, "wallets:app"),
     "rehearse": OwnCommand(RUN, "rehearse:app"),

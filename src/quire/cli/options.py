@@ -126,6 +126,7 @@ POLICY_OPTIONS: Mapping[str, tuple[type, str, str]] = {
     ),
     "deadline": (str, "TIME", "2h, 30m… after the start; then all that is owed goes direct."),
     "min_batch_size": (int, "N", f"Fewer calls than that go direct ({_BUILT_IN.min_batch_size})."),
+    "limits": (str, "NAME", "The limit profile to keep to: see `quire limits` (default)."),
     "batch_wait": (
         float,
         "SECONDS",

@@ -82,6 +82,7 @@ class Limits:
     output: int | None = None  # tokens
     total: int | None = None  # tokens, input and output together
     enqueued: int | None = None  # tokens in batches that the provider has not worked off
+    jobs: int | None = None  # batches that it has not worked off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

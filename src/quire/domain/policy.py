@@ -24,6 +24,7 @@ class Policy:
     route: str = "direct"  # direct, batch, auto (whichever is cheaper in time), paced (steadily)
     deadline: float | None = None  # seconds after the start: what a batch then owes goes direct
     min_batch_size: int = 30  # calls; fewer go direct
+    limits: str = "default"  # the profile in the ledger that says what its models allow
     batch_wait: float = 60.0  # seconds that a batch may wait for more calls to join it
     completion_mode: str = "best_effort"  # exact, best_effort, throughput: what failures hold up
     lenient: bool | None = None  # read lossless slips of form; None = where no schema binds answers

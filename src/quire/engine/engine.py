@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from quire.engine.forecasts import Forecasts, Plan
     from quire.engine.keys import Keys
     from quire.engine.library import Library, Over, SchemaSource
+    from quire.engine.limits import LimitAdmin
     from quire.engine.lineage import Lineages
     from quire.engine.orders import Orders, RecipeSource
     from quire.engine.run_handle import RunHandle
@@ -114,6 +115,13 @@ class Engine:
         from quire.engine.keys import Keys
 
         return Keys(self.context)
+
+    @cached_property
+    def limits(self) -> LimitAdmin:
+        """What models allow."""
+        from quire.engine.limits import LimitAdmin
+
+        return LimitAdmin(self.context)
 
     @cached_property
     def webhooks(self) -> WebhookAdmin:

@@ -19,6 +19,7 @@ from quire.ledger.tables.embeddings import EmbeddingTable
 from quire.ledger.tables.extracts import ExtractTable
 from quire.ledger.tables.fallbacks import FallbackTable
 from quire.ledger.tables.holds import Events, Holds
+from quire.ledger.tables.limit_profiles import LimitProfiles
 from quire.ledger.tables.limits import LimitLevels, PrefixCaches
 from quire.ledger.tables.lineage import Lineage, Subjects
 from quire.ledger.tables.pieces import Pieces
@@ -74,6 +75,11 @@ class Transaction:
         self.views = Views(connection, workspace)
         self.spend, self.checks = Spend(connection, workspace), Checks(connection, workspace)
         self.notify = connection.notify
+
+    @property
+    def limit_profiles(self) -> LimitProfiles:
+        """What people say that models allow."""
+        return LimitProfiles(self.connection, self.workspace)
 
 
 class Ledger:

@@ -14,7 +14,7 @@ from quire.domain.data import canonical_json, plain_json
 from quire.domain.errors import PluginMissing
 from quire.domain.fallbacks import NO_FALLBACKS, FallbackPart, Fallbacks, plain_address
 from quire.domain.ids import LaneId, RunId, StageId
-from quire.domain.models import ModelFacts, Params, StructuredOutput, Usage
+from quire.domain.models import Limits, ModelFacts, Params, StructuredOutput, Usage
 from quire.domain.policy import Policy
 from quire.domain.pricing import price_call
 from quire.domain.recipes import Stage
@@ -208,6 +208,8 @@ class Contexts:
         self.sizes: dict[tuple[StageId, int], Sizes] = {}  # of a stage's answers by one model
         self.primed: dict[tuple[LaneId, int], datetime] = {}  # when an answer last came, by key
         self.sent_calls: dict[Pool, SentSoFar] = {}  # to pools that refused nothing so far
+        # when they were read, and the newest version of each by its name and model
+        self.limit_profiles: tuple[datetime, dict[tuple[str, str], Limits]] | None = None
         self.rests: dict[LaneId, datetime] = {}  # until when the limits let no group of calls go
         self.funded_runs: set[RunId] = set()  # whose spending is bounded, when lanes were last read
         self.runs_without_plugins: set[RunId] = set()  # runs that name what is not installed here

@@ -111,6 +111,10 @@ POLICY_RULES = {
         allows=lambda value: parse_seconds(value) is not None,
     ),
     "min_batch_size": whole_number_rule(1, 1_000_000),
+    "limits": Rule(
+        wanted="the name of a limit profile, of 60 characters at most",
+        allows=lambda value: isinstance(value, str) and 0 < len(value.strip()) <= 60,
+    ),
     "batch_wait": number_rule(0, 86_400),
     "completion_mode": one_of("exact", "best_effort", "throughput"),
     "lenient": one_of(True, False),

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 from hashlib import sha256
+from typing import NamedTuple
 
 from quire.domain.accounts import CredentialId
 from quire.domain.batches import Batch, BatchEnd, BatchStatus, DraftedCall, NewBatchAttempt
@@ -17,6 +18,15 @@ from quire.ledger.tables.table import Table
 MAX_PROBLEM_LENGTH = 500  # characters that are kept
 
 _to_batch = row_reader(Batch)
+
+
+class BatchLoad(NamedTuple):
+    """What a provider has to work off for one model and key."""
+
+    model: str
+    credential: CredentialId | None
+    jobs: int
+    tokens: int
 
 
 class Batches(Table):
@@ -192,6 +202,14 @@ class Batches(Table):
     def poll_batches_now(self, run: RunId) -> None:
         """Look at a run's batches at once."""
         self._change("poll_batches_now", run=run)
+
+    def count_batch_jobs(self, model: str, credential: CredentialId | None) -> int:
+        """Batches of a model and key that the provider has, or is about to have."""
+        return self._count("count_batch_jobs", model=model, credential=credential or 0)
+
+    def list_batch_loads(self) -> list[BatchLoad]:
+        """What providers have to work off, for each model and key."""
+        return self._list(BatchLoad, "list_batch_loads")
 
     def queued_tokens(self, model: str, credential: CredentialId | None) -> int:
         """Tokens that a provider still has to work off for one model and key."""

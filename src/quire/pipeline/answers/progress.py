@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from quire.domain.errors import NotFound, PluginFailed, PluginMissing
 from quire.domain.groupings import OF_WHOLE_STAGE, Driver
 from quire.domain.ids import RunId
+from quire.domain.models import Limits
 from quire.domain.reasons import StageWait, WaitKind
-from quire.domain.runs import Progress, RunStage, StageProgress, Stall, StallKind, Wishes
+from quire.domain.runs import BATCH, Progress, RunStage, StageProgress, Stall, StallKind, Wishes
 from quire.domain.states import (
     TASK,
     TASK_OWED,
@@ -24,11 +25,13 @@ from quire.domain.wallets import RunMoney
 from quire.domain.wording import shared_cause
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.admit import scarce_limits
+from quire.pipeline.calls.limit_profiles import model_limits
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.run_spec import RunSpec
 from quire.pipeline.stages.begin import stop_wait, wait_reason
 from quire.pipeline.stages.expand import MOST_DOCUMENTS, grouping_context
 from quire.plan.job_forecasts import EARLY_TASKS
+from quire.recipes.policy_layers import policy_from_json
 
 _SUMS = (  # what is tallied besides tasks by state
     *("packs", "packed_tasks", "splits", "calls", "resent"),
@@ -341,9 +344,18 @@ def _batch_reasons(tx: Transaction, found: Progress, workers: int, now: datetime
 
 def _limit_reasons(tx: Transaction, run: RunId, now: datetime) -> list[Stall]:
     """Say so where we hold calls back ourselves, to keep within the provider's limits."""
-    models = tx.runs.models_of_run(tx.runs.must_get_run(run))
-    held = {model.name: scarce_limits(tx, model, now) for model in models}
-    return [
+    found = tx.runs.must_get_run(run)
+    policy = policy_from_json(found.policy).policy
+    models = tx.runs.models_of_run(found)
+    limits = {model.name: model_limits(tx, model, policy) for model in models}
+    held = {model.name: scarce_limits(tx, model, now, limits[model.name]) for model in models}
+    waits = [
+        Stall(StallKind.RATE_LIMIT, "calls wait for a place in a batch", why)
+        for name in limits
+        if _has_calls_for_batches(tx, run, name)
+        for why in _full_batch_limits(tx, name, limits[name])
+    ]
+    return waits + [
         Stall(
             StallKind.RATE_LIMIT,
             "calls are held back",
@@ -352,3 +364,23 @@ def _limit_reasons(tx: Transaction, run: RunId, now: datetime) -> list[Stall]:
         for name, limits in held.items()
         if limits
     ]
+
+
+def _has_calls_for_batches(tx: Transaction, run: RunId, model: str) -> bool:
+    lanes = [lane for lane in tx.requests.lanes_of_run(run) if lane.model == model]
+    return any(
+        lane.route == BATCH and tx.requests.count_queued_in_lane(lane.id, 1) for lane in lanes
+    )
+
+
+def _full_batch_limits(tx: Transaction, model: str, limits: Limits) -> list[str]:
+    """Say how much of what a provider takes in batches it has already."""
+    loads = [load for load in tx.batches.list_batch_loads() if load.model == model]
+    jobs = max((load.jobs for load in loads), default=0)
+    tokens = max((load.tokens for load in loads), default=0)
+    why = []
+    if limits.jobs and jobs >= limits.jobs:
+        why.append(f"{model} has {jobs:,} of {limits.jobs:,} batches to work off")
+    if limits.enqueued and tokens:
+        why.append(f"{model} has {tokens:,} of {limits.enqueued:,} tokens to work off")
+    return why

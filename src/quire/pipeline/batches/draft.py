@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from quire.domain.accounts import CredentialId
 from quire.domain.batches import Batch, BatchRules, NewBatchAttempt
-from quire.domain.ids import BatchId
+from quire.domain.ids import BatchId, fingerprint
+from quire.domain.models import Limits
 from quire.domain.requests import QueuedRequest
 from quire.domain.runs import Lane
 from quire.domain.wallets import BATCHES
@@ -14,6 +15,7 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import to_micros
 from quire.pipeline.calls.admit import need_of
 from quire.pipeline.calls.afford import Purse, release_unsent, reserve_funds
+from quire.pipeline.calls.limit_profiles import lane_limits
 from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.prepare import may_pack
 from quire.pipeline.calls.route import dissolve_draft, send_directly
@@ -88,12 +90,12 @@ def _fill_batch(
 ) -> DraftResult:
     queued = tx.requests.sendable_requests(context.lane_id, CHUNK, now)
     loads = [_load(context, request) for request in queued]
-    allowance = _allowance(tx, context, terms.credential)
+    limits = lane_limits(tx, contexts, context, now)
+    allowance = _allowance(tx, context, terms.credential, limits)
     if found is None and not queued:  # they wait for a while themselves
         return NOTHING_DRAFTED
-    tokens = min(loads[0].tokens, _most_enqueued(context)) if queued else 0
-    if found is None and allowance is not None and allowance < tokens:
-        return DraftResult(waiting=True)  # until the provider has worked some of it off
+    if found is None and _must_wait(tx, context, terms, limits, allowance, loads[0]):
+        return DraftResult(waiting=True)
     purse = reserve_funds(tx, contexts, context.run_id, BATCHES, queued, now)
     queued = queued[: purse.calls] if purse else queued
     if found is None:
@@ -115,16 +117,37 @@ def _load(context: LaneContext, request: QueuedRequest) -> CallSize:
     return CallSize(written_size(sent), need_of(context, request).input)
 
 
+def _must_wait(
+    tx: Transaction,
+    context: LaneContext,
+    terms: DraftTerms,
+    limits: Limits,
+    allowance: int | None,
+    first: CallSize,
+) -> bool:
+    """Whether a new batch waits until the provider has worked some off, or has ended one."""
+    if allowance is not None and allowance < min(first.tokens, limits.enqueued or 0):
+        return True
+    return _has_all_jobs(tx, context, terms.credential, limits)
+
+
+def _has_all_jobs(
+    tx: Transaction, context: LaneContext, credential: CredentialId | None, limits: Limits
+) -> bool:
+    """Whether the provider has as many batches as it takes at once; others wait for the answer."""
+    if limits.jobs is None:
+        return False
+    name = context.facts.name
+    tx.runs.lock_key(fingerprint("batches", name))
+    return tx.batches.count_batch_jobs(name, credential) >= limits.jobs
+
+
 def _allowance(
-    tx: Transaction, context: LaneContext, credential: CredentialId | None
+    tx: Transaction, context: LaneContext, credential: CredentialId | None, limits: Limits
 ) -> int | None:
     """How many tokens may be queued at the provider besides those that are; None: nobody says."""
-    most = context.facts.limits.enqueued
+    most = limits.enqueued
     return None if most is None else most - tx.batches.queued_tokens(context.facts.name, credential)
-
-
-def _most_enqueued(context: LaneContext) -> int:
-    return context.facts.limits.enqueued or 0
 
 
 def _add_calls(

@@ -29,6 +29,7 @@ from quire.ledger.stored_values import to_micros
 from quire.ledger.tables.limits import HeldLevel
 from quire.pipeline.calls.learn import learn_sizes
 from quire.pipeline.calls.learn_rates import parse_rate, read_rate, write_rate
+from quire.pipeline.calls.limit_profiles import lane_limits
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.plan.learnt_rates import a_minute, holds_back, let_go, note_sent, seconds_until_free
 from quire.plan.provider_limits import (
@@ -101,7 +102,7 @@ def reserve_limits(
     if not queued:
         return None
     at = to_micros(now)
-    level, limits, learnt = _take_level(tx, pool, context.facts.limits, now)
+    level, limits, learnt = _take_level(tx, pool, lane_limits(tx, contexts, context, now), now)
     rate = read_rate(contexts, pool, learnt, at)
     if rate is None and not is_limited(limits):
         contexts.sent_calls[pool] = note_sent(contexts.sent_calls.get(pool), len(queued), at)
@@ -172,7 +173,9 @@ def _take_level(tx: Transaction, pool: Pool, configured: Limits, now: datetime) 
     return HeldLevel(refill(held.level, limits, to_micros(now)), limits, held.learnt)
 
 
-def scarce_limits(tx: Transaction, facts: ModelFacts, now: datetime) -> list[str]:
+def scarce_limits(
+    tx: Transaction, facts: ModelFacts, now: datetime, configured: Limits | None = None
+) -> list[str]:
     """Say which limits of a model keep calls back now, in words."""
     words = {
         "requests": "requests",
@@ -183,7 +186,7 @@ def scarce_limits(tx: Transaction, facts: ModelFacts, now: datetime) -> list[str
     said = set()
     for pool, level, learnt in tx.levels.list_limit_levels(now):
         if pool.model == facts.name:
-            limits = narrowest_limits(facts.limits, learnt)
+            limits = narrowest_limits(configured or facts.limits, learnt)
             left = refill(level, limits, to_micros(now))
             said |= {
                 f"{getattr(limits, name):,} {words[name]}" for name in low_limits(left, limits)

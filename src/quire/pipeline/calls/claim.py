@@ -45,6 +45,7 @@ from quire.pipeline.calls.embed import (
 )
 from quire.pipeline.calls.estimate import with_estimates
 from quire.pipeline.calls.learn_rates import RateRefusal, learn_rates
+from quire.pipeline.calls.limit_profiles import lane_limits
 from quire.pipeline.calls.odd_answers import remedy_odd_answers
 from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.provider_holds import hold_for_provider
@@ -292,7 +293,7 @@ def receive(
         call for call in returned if not (call.rates is None and call.outgoing.need is None)
     ]
     if reporting:
-        learn_limits(tx, list(_limit_reports(reporting)), now)
+        learn_limits(tx, list(_limit_reports(tx, contexts, reporting, now)), now)
     marked = [call for call in returned if call.outgoing.call.caching]
     if marked:
         _note_caches(tx, contexts, marked, now)
@@ -326,11 +327,14 @@ def _rate_refusals(returned: Sequence[ReturnedCall]) -> Iterator[RateRefusal]:
             yield RateRefusal(pool_of(outgoing.context, outgoing.account), to_micros(outgoing.at))
 
 
-def _limit_reports(returned: Sequence[ReturnedCall]) -> Iterator[LimitReport]:
+def _limit_reports(
+    tx: Transaction, contexts: Contexts, returned: Sequence[ReturnedCall], now: datetime
+) -> Iterator[LimitReport]:
     for outgoing, outcome, rates in returned:
         pool = pool_of(outgoing.context, outgoing.account)
         unused = _unused_need(outgoing.need, outcome) if outgoing.need else NO_NEED
-        yield LimitReport(pool, outgoing.context.facts.limits, unused, rates)
+        limits = lane_limits(tx, contexts, outgoing.context, now)
+        yield LimitReport(pool, limits, unused, rates)
 
 
 def _unused_need(need: Need, outcome: Answer | CallFailure) -> Need:

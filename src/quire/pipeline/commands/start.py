@@ -16,6 +16,7 @@ from quire.domain.runs import BATCH, DIRECT
 from quire.domain.states import StageMove
 from quire.ledger.ledger import Transaction
 from quire.pipeline.answers.notifications import lift_holds
+from quire.pipeline.calls.limit_profiles import keep_run_limits
 from quire.pipeline.calls.route import set_route
 from quire.pipeline.commands.wallets import fund_run
 from quire.pipeline.run_spec import possible_models
@@ -24,7 +25,7 @@ from quire.recipes.recipe_snapshots import recipe_to_json
 
 # How fast a run goes does not change what it asks: the same command goes on at another speed.
 _SPEED = ("concurrency", "call_timeout", "caching", "ledger")
-_TRAVEL = ("route", "deadline", "min_batch_size", "batch_wait")
+_TRAVEL = ("route", "deadline", "min_batch_size", "batch_wait", "limits")
 _HOLDS = ("hold_failed_percent", "hold_cost_percent")
 # Nor does how a model is spoken to: what it takes may be stated after it refused something else.
 _SAYING = ("limits", "wire", "max_output")
@@ -98,6 +99,7 @@ def start(tx: Transaction, order: Order, now: datetime) -> StartedRun:
     tx.runs.add_run_documents(run, [document for document, _ in order.inputs], order.input_names)
     further = (*order.models, *order.embedders)
     tx.lineage.add_run_models(run, [(model.name, model.as_json()) for model in further])
+    keep_run_limits(tx, run, order.policy.policy, [order.facts, *further])
     if order.sample is not None:
         tx.runs.add_run_blocks(run, order.sample.blocks)
     for stage in order.recipe.stages:

@@ -131,6 +131,18 @@ SELECT coalesce(CAST(sum(b.tokens) AS INTEGER), 0) FROM batches b JOIN lanes l O
 WHERE b.workspace_id = :workspace AND l.model = :model AND b.credential_id = :credential
   AND (b.state = 'submitting' OR b.state = 'unknown' OR b.state = 'open')
 
+-- name: count_batch_jobs
+-- Batches of one model and key that the provider has, or is about to have: drafts too, or two would be made at once.
+SELECT count(*) FROM batches b JOIN lanes l ON l.id = b.lane_id
+WHERE b.workspace_id = :workspace AND l.model = :model
+  AND ((b.credential_id = :credential AND (b.state = 'submitting' OR b.state = 'unknown' OR b.state = 'open')) OR b.state = 'draft')
+
+-- name: list_batch_loads
+SELECT l.model, b.credential_id, count(*), coalesce(CAST(sum(b.tokens) AS INTEGER), 0)
+FROM batches b JOIN lanes l ON l.id = b.lane_id
+WHERE b.workspace_id = :workspace AND (b.state = 'submitting' OR b.state = 'unknown' OR b.state = 'open')
+GROUP BY l.model, b.credential_id
+
 -- name: count_unacknowledged_batches
 -- Batches of a key of which nobody knows yet whether the provider has them.
 SELECT count(*) FROM batches WHERE workspace_id = :workspace AND credential_id = :credential AND (state = 'submitting' OR state = 'unknown')
