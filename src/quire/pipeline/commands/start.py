@@ -85,14 +85,23 @@ def start(tx: Transaction, order: Order, now: datetime) -> StartedRun:
     tx.runs.lock_key(key)  # two equal orders at once are one run
     known = None if order.new else tx.runs.newest_run_of_key(key)
     if known is not None:
-        tx.runs.set_task_limit(known, order.task_limit)
-        _change_stop(tx, known, order, now)
-        _change_speed(tx, known, order, now)
-        _retry_keys(tx, known, order, now)
-        tx.batches.poll_batches_now(known)
-        fund_run(tx, known, order.wallet, order.budget, now)
-        tx.notify()
-        return StartedRun(known, goes_on=True)
+        _go_on(tx, known, order, now)
+    run = _begin_run(tx, key, order, now) if known is None else known
+    tx.notify()
+    return StartedRun(run, goes_on=known is not None)
+
+
+def _go_on(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
+    tx.runs.set_task_limit(run, order.task_limit)
+    _change_stop(tx, run, order, now)
+    _change_speed(tx, run, order, now)
+    _retry_keys(tx, run, order, now)
+    tx.batches.poll_batches_now(run)
+    fund_run(tx, run, order.wallet, order.budget, now)
+
+
+def _begin_run(tx: Transaction, key: bytes, order: Order, now: datetime) -> RunId:
+    """Write down all that a new run was told."""
     snapshots = (recipe_to_json(order.recipe), order.facts.as_json(), order.policy.as_json())
     run = tx.runs.add_run(key, snapshots, order.task_limit, now)
     fund_run(tx, run, order.wallet, order.budget, now, new=True)
@@ -111,8 +120,7 @@ def start(tx: Transaction, order: Order, now: datetime) -> StartedRun:
     sample = len(order.sample.blocks) if order.sample else 0
     facts: Fields = {"recipe": order.recipe.name, "model": order.facts.name, "sample": sample}
     tx.events.add_event(run, EventKind.RUN_STARTED, now, **facts)
-    tx.notify()
-    return StartedRun(run, goes_on=False)
+    return run
 
 
 def _add_stage(tx: Transaction, run: RunId, order: Order, stage: Stage) -> None:
