@@ -23,7 +23,7 @@ METHODS |= {"lower", "upper", "casefold", "strip", "lstrip", "rstrip", "translat
 ABOUT_BLANKS = {"split", "strip", "lstrip", "rstrip"}  # where they are given nothing
 PATTERNS = {"search", "match", "fullmatch", "findall", "finditer", "sub", "subn", "split"}
 
-WORDING = {"domain/wording.py"}  # puts kinds and fields into words
+WORDING = {"domain/wording.py", "domain/task_wording.py"}  # puts kinds and fields into words
 
 ALLOWED = {
     # Vendors say some things only in words.

@@ -18,7 +18,8 @@ from quire.domain.reasons import (
     TaskError,
     TaskErrorKind,
 )
-from quire.domain.wording import event_text, hold_text, task_error_text
+from quire.domain.task_wording import task_error_text
+from quire.domain.wording import event_text, hold_text
 
 SOURCE = Path(quire.__file__).parent
 

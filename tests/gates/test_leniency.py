@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from quire.domain.data import Json, canonical_json
 from quire.domain.gates import Judgement
 from quire.domain.requests import Stop
-from quire.domain.wording import note_text
+from quire.domain.task_wording import note_text
 from quire.gates.leniency import loosen
 from quire.gates.packed_json import judge_pack
 from quire.gates.shape import Shape

@@ -6,7 +6,7 @@ import pytest
 
 from quire.domain.ids import BatchId, TaskId
 from quire.domain.reasons import BatchTrouble, EventKind, HoldCause, TaskErrorKind
-from quire.domain.wording import shared_cause
+from quire.domain.task_wording import shared_cause
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.batches.reconcile import (
     mark_absent,

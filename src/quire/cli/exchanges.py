@@ -26,7 +26,7 @@ from quire.domain.gates import StrayIds
 from quire.domain.ids import RequestId, RunId, TaskId
 from quire.domain.pricing import dollars
 from quire.domain.states import AttemptState
-from quire.domain.wording import gap_text
+from quire.domain.task_wording import gap_text
 
 if TYPE_CHECKING:
     from quire.engine import AttemptView, ChainCall, Engine, RequestLine

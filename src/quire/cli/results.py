@@ -23,7 +23,7 @@ from quire.domain.data import stored_json
 from quire.domain.errors import UsageError
 from quire.domain.gates import ReadingNote
 from quire.domain.states import TaskState
-from quire.domain.wording import note_text
+from quire.domain.task_wording import note_text
 
 if TYPE_CHECKING:
     from quire.engine import ExportedBlock, ExportedTask

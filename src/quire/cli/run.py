@@ -59,14 +59,13 @@ def run(
         asked = (schema, recipe, document, param, given, stop_after, reuse, from_stage)
         typed = TypedOrder(*asked, models, prompt, attach)
         order = order_from_options(engine, typed, model, policy)
-        order = engine.orders.with_funds(order, wallet, budget)
-        order = replace(order, task_limit=limit, new=new)
+        funded = engine.orders.with_funds(order, wallet, budget)
+        order = replace(funded, task_limit=limit, new=new)
         if not session(context).quiet and (again := earlier_note(engine, order)):
             note(again)
         handle = engine.start(order, max_cost)
         if detach:
-            tell_detached(context, handle, as_json=as_json)
-            return
+            return tell_detached(context, handle, as_json=as_json)
         forecast = engine.spend.forecast_cost(handle.id)
         how = _DriveOutcome(_drive(context, engine, handle), forecast, new)
         code = _sum_up(context, engine, handle.progress(), how, as_json=as_json)

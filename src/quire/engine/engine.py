@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
 
 from quire.engine.context import EngineContext, open_context, own_models
+from quire.engine.context_properties import ContextProperties
 from quire.engine.queries import Queries
 from quire.pipeline.answers.progress import is_at_rest
 
@@ -32,11 +33,7 @@ if TYPE_CHECKING:
     from quire.engine.spend import SpendViews
     from quire.engine.wallets import Dollars, WalletAdmin
     from quire.engine.webhooks import WebhookAdmin
-    from quire.ledger.ledger import Ledger
     from quire.pipeline.commands.start import Order
-    from quire.providers.provider_registry import Providers
-    from quire.recipes.plugin_registry import Registry
-    from quire.settings import Settings
 
 _log = logging.getLogger("quire")  # what a script's or a notebook's user should hear at once
 
@@ -60,7 +57,7 @@ class _Shortcut(Generic[_Method]):
         return self if engine is None else self._find(engine)
 
 
-class Engine:
+class Engine(ContextProperties):
     """One ledger and all that can be done with it: the parts, wired together, and the work.
 
     A part is imported and made when it is first asked for: who lists runs does not wait for the
@@ -209,45 +206,6 @@ class Engine:
         """Let go of the ledger."""
         self.context.ledger.close()
 
-    @property
-    def settings(self) -> Settings:
-        """What environment and quire.toml say."""
-        return self.context.settings
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """Where keys and places of providers are looked for."""
-        return self.context.environment
-
-    @property
-    def ledger(self) -> Ledger:
-        """All that is remembered."""
-        return self.context.ledger
-
-    @property
-    def registry(self) -> Registry:
-        """The gates and groupings that recipes may name, and the recipes by name."""
-        return self.context.registry
-
-    @property
-    def providers(self) -> Providers:
-        """Whom calls go to."""
-        return self.context.providers
-
-    @property
-    def runtime(self) -> Runtime:
-        """Clock, chance and threads."""
-        return self.context.runtime
-
-    @property
-    def exact_tokens(self) -> bool:
-        """Whether plans count with the model's tokenizer, if it is installed."""
-        return self.context.exact_tokens
-
-    @exact_tokens.setter
-    def exact_tokens(self, exact: bool) -> None:
-        self.context.exact_tokens = exact
-
     def run(  # noqa: PLR0913 - all that a person may say of a run
         self,
         *,
@@ -270,10 +228,8 @@ class Engine:
 
         `wait` does the work. A recipe is a name, a file or a Recipe; `parameters`, `stop_after` and
         `models` are for recipes: the first model is the run's own, stages with `models = "all"` ask
-        each. `over` may name its inputs: `{"evidence": engine.ingest("articles/")}`.
-        `reuse` is a run and a stage: what comes before the stage keeps that run's results.
-        `wallet` and `budget_usd` bound what it spends; without more money it is held.
-        `max_cost_usd` refuses to start what may cost more, by the upper end of its forecast.
+        each. `over` may name its inputs. `reuse`: a run, and the stage before which its results are
+        kept. `wallet` and `budget_usd` hold a run without money, `max_cost_usd` what may cost more.
         """
         order = self.orders.resolve(
             schema=schema,

@@ -18,8 +18,8 @@ from quire.domain.models import ModelFacts
 from quire.domain.requests import Turn
 from quire.domain.runs import Event, Progress, Run
 from quire.domain.states import RunState, TaskState
+from quire.domain.task_wording import shared_cause
 from quire.domain.tasks import Failure, TaskView
-from quire.domain.wording import shared_cause
 from quire.engine.context import EngineContext
 from quire.engine.event_reader import EventReader
 from quire.engine.request_texts import describe_subject, request_text, text_alone

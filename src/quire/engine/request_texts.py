@@ -7,8 +7,8 @@ from quire.domain.ids import TaskId
 from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.recipes import Stage
 from quire.domain.requests import CallText, RequestKind
+from quire.domain.task_wording import task_error_text
 from quire.domain.tasks import SubjectRow, TaskView
-from quire.domain.wording import task_error_text
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.views import RequestView
 from quire.pipeline.calls.render import (

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from quire.domain.ids import RunId, StageId, TaskId, WorkspaceId
 from quire.domain.reasons import TaskError
 from quire.domain.states import TASK, TaskMove, TaskState
+from quire.domain.task_wording import task_error_text
 from quire.domain.tasks import Failure, ReadyTask, TaskView
-from quire.domain.wording import task_error_text
 from quire.ledger.connection import Connection, Row
 from quire.ledger.stored_values import storable_text, to_micros
 from quire.ledger.tables.table import Table, allowed_sources

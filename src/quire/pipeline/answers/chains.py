@@ -6,8 +6,8 @@ from quire.domain.continuation import AnswerPiece, Gap, may_declare
 from quire.domain.gates import CUT_OFF, Blame, Judgement, ResponseJudgement, Verdict
 from quire.domain.requests import AnsweredAttempt, Stop
 from quire.domain.states import TaskState
+from quire.domain.task_wording import ended_text, gap_text, limit_text
 from quire.domain.tasks import Member
-from quire.domain.wording import ended_text, gap_text, limit_text
 from quire.pipeline.answers.judging import GivenAnswer, judge_pieces, whole_answer
 from quire.pipeline.contexts import LaneContext
 from quire.plan.continuation import ChainStep, after_piece

@@ -8,8 +8,8 @@ from quire.domain.data import JsonObject
 from quire.domain.gates import Judgement, NoteKind, ReadingNote, ResponseJudgement, Verdict
 from quire.domain.ids import TaskId
 from quire.domain.requests import AnsweredAttempt, Stop
+from quire.domain.task_wording import gap_text
 from quire.domain.tasks import Member, MemberRow
-from quire.domain.wording import gap_text
 from quire.gates.assembly import assemble_chain, find_gap
 from quire.gates.chain import judge_answer_text, judge_data, reads_a_form
 from quire.gates.packed_json import judge_pack

@@ -21,8 +21,8 @@ from quire.domain.states import (
     StageState,
     TaskState,
 )
+from quire.domain.task_wording import shared_cause
 from quire.domain.wallets import RunMoney
-from quire.domain.wording import shared_cause
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.admit import scarce_limits
 from quire.pipeline.calls.limit_profiles import model_limits

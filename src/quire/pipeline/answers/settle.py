@@ -36,8 +36,8 @@ from quire.domain.states import (
     TaskMove,
     TaskState,
 )
+from quire.domain.task_wording import note_text
 from quire.domain.tasks import Member
-from quire.domain.wording import note_text
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import AcceptedAnswer
 from quire.ledger.tables.tasks import TaskNote

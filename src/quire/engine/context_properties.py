@@ -1,0 +1,60 @@
+"""Context properties: what an engine works with, by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from quire.dispatch.runtime import Runtime
+    from quire.engine.context import EngineContext
+    from quire.ledger.ledger import Ledger
+    from quire.providers.provider_registry import Providers
+    from quire.recipes.plugin_registry import Registry
+    from quire.settings import Settings
+
+
+class ContextProperties:
+    """What stands in the context of an engine."""
+
+    context: EngineContext
+
+    @property
+    def settings(self) -> Settings:
+        """What environment and quire.toml say."""
+        return self.context.settings
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Where keys and places of providers are looked for."""
+        return self.context.environment
+
+    @property
+    def ledger(self) -> Ledger:
+        """All that is remembered."""
+        return self.context.ledger
+
+    @property
+    def registry(self) -> Registry:
+        """The gates and groupings that recipes may name, and the recipes by name."""
+        return self.context.registry
+
+    @property
+    def providers(self) -> Providers:
+        """Whom calls go to."""
+        return self.context.providers
+
+    @property
+    def runtime(self) -> Runtime:
+        """Clock, chance and threads."""
+        return self.context.runtime
+
+    @property
+    def exact_tokens(self) -> bool:
+        """Whether plans count with the model's tokenizer, if it is installed."""
+        return self.context.exact_tokens
+
+    @exact_tokens.setter
+    def exact_tokens(self, exact: bool) -> None:
+        self.context.exact_tokens = exact
