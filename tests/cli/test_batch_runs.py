@@ -167,7 +167,7 @@ def test_a_log_tells_when_a_batch_goes_out_and_comes_home(served: Quire) -> None
 
 def test_a_worker_tells_what_becomes_of_batches_and_runs(served: Quire) -> None:
     served(*RUN, "--min-batch-size", 1)
-    served(*RUN, "--min-batch-size", 1, "--new", "--detach")
+    served(*RUN, "--min-batch-size", 1, "--new", "--no-reuse", "--detach")
 
     lines = [line[9:] for line in served("work", "--until-idle").stderr.splitlines()[1:]]
 

@@ -7,13 +7,15 @@ import pytest
 
 from quire.cli.options import POLICY_OPTIONS
 from quire.domain.policy import Policy
+from quire.recipes.setting_rules import POLICY_ALIASES
 from tests.cli.conftest import Quire
 
 WIDE = "200"
 
 
 def test_every_part_of_a_policy_has_its_option() -> None:
-    assert set(POLICY_OPTIONS) == {field.name for field in fields(Policy)}
+    named = {POLICY_ALIASES.get(name, name) for name in POLICY_OPTIONS}
+    assert named == {field.name for field in fields(Policy)}
 
 
 def test_the_flags_of_a_policy_reach_the_run(ready: Quire) -> None:

@@ -78,9 +78,8 @@ def test_what_differs_in_packs_is_told_by_field(ready: Quire) -> None:
 def test_a_run_takes_what_the_probe_recommended(ready: Quire) -> None:
     ready(*PROBE, "--sizes", "15")
 
-    done = ready.json(
-        "run", "--schema", "clauses", "--model", "simulated/large", "--pack-size", "probed"
-    )
+    order = ("--schema", "clauses", "--model", "simulated/large", "--pack-size", "probed")
+    done = ready.json("run", *order, "--no-reuse")
 
     assert (done["calls"], done["mean_tasks_per_pack"]) == (2, 15)
     assert "pack_size 15 probe" in " ".join(ready("status", "--policy").stdout.split())

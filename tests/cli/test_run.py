@@ -197,6 +197,8 @@ def test_blocks_that_an_earlier_run_has_answers_to_are_named_before_they_are_ask
     assert "has answers" not in first.stderr + same.stderr
     assert "blocks already, with other settings (pack_size, temperature); a new run" in other.stderr
     assert "`quire attach 1` goes on with it" in other.stderr
-    assert "` asks only about what is new, `quire attach " in planned.stderr
-    assert "--document " in more.stderr
+    assert "has answers" not in planned.stderr + more.stderr  # they are taken, and it is said
+    assert "of 31 blocks 30 are answered already: " in planned.stdout
+    assert "1 call · " in more.stdout
+    assert "30 answered before: $" in more.stdout
     assert "has answers" not in ready(*run, "--new").stderr

@@ -13,7 +13,7 @@ RUN = ("run", "--schema", "clauses", "--model", "simulated/small", "--new", "-q"
 def spent(ready: Quire) -> Quire:
     """The commands, with two runs in the ledger, the second among faults."""
     ready(*RUN)
-    ready(*RUN, "--max-tries", "9", faults="skip=0.1,500=0.2,seed=4")
+    ready(*RUN, "--max-tries", "9", "--no-reuse", faults="skip=0.1,500=0.2,seed=4")
     return ready
 
 

@@ -103,7 +103,7 @@ def live_and_die(here: World, moment: int) -> tuple[RunHandle, Witness]:
     assert isinstance(here.runtime, Countdown)
     model = Witness()
     here.engine.context.providers = OneProvider(model)
-    run = here.engine.run(recipe=essay(LIMIT), model=SMALL, new=True)
+    run = here.engine.run(recipe=essay(LIMIT), model=SMALL, new=True, reuse=False)
     here.runtime.left, here.runtime.died_at = moment, ""
     while run.progress().state != RunState.FINISHED:
         with suppress(Died):

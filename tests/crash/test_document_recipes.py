@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -107,7 +108,8 @@ def test_a_dialectic_in_batches_whose_workers_die_writes_the_same(
     here, fate = mortal
     undisturbed = order_dialectic(here.engine, *VENDORS)
     undisturbed.wait()
-    run = order_dialectic(here.engine, *VENDORS, new=True, route="batch", min_batch_size=1)
+    how: dict[str, Any] = {"route": "batch", "min_batch_size": 1, "reuse": False}
+    run = order_dialectic(here.engine, *VENDORS, new=True, **how)
 
     drive_batches_until_the_end(here, run, fate)
 

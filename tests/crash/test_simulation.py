@@ -85,3 +85,22 @@ def test_killing_at_any_point_and_starting_again_ends_in_the_same_data(
     rows = run.rows()
     assert [row["status"] for row in rows] == ["accepted"] * 60
     assert [row["first_40_chars"] for row in rows] == [text[:40] for text in texts]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whoever_dies_those_that_follow_another_have_their_answers(
+    world: Worlds, seed: int
+) -> None:
+    texts = [text for text in sentences(20, mark=7) for _ in range(3)]
+    runtime = Mortal(seed, chance=0.2)
+    here = world(faults="wrong@MARK,500=0.1,drop=0.05,seed=5", runtime=runtime)
+    here.ingest(texts)
+    run = here.start(pack_size=4, concurrency=3, max_tries=2, max_calls=500)
+
+    drive_until_the_end(here, run.id, runtime)
+
+    assert runtime.deaths
+    rows = run.rows()
+    failed = ["failed" if "MARK" in text else "accepted" for text in texts]
+    assert [row["status"] for row in rows] == failed
+    assert run.progress().reused == 2 * 19  # each of them once, whatever died meanwhile

@@ -50,7 +50,7 @@ def here(world: Worlds) -> World:
     """A ledger with two documents and a schema."""
     made = world()
     made.ingest(sentences(30, mark=7), "first")
-    made.ingest(sentences(10), "second")
+    made.ingest([f"Second: {text}" for text in sentences(10)], "second")
     made.engine.add_schema(METADATA)
     return made
 

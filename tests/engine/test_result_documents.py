@@ -42,7 +42,7 @@ def test_a_run_reads_the_texts_that_another_wrote(world: Worlds) -> None:
     run = theses(here)
 
     documents = run.documents("thesis")
-    later = here.engine.run(recipe=READER, model=SMALL, over=documents)
+    later = here.engine.run(recipe=READER, model=SMALL, over=documents, reuse=False)
     later.wait()
 
     texts = [row["text"] for row in run.rows(stage="thesis")]

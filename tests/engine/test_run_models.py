@@ -102,7 +102,9 @@ def test_a_changed_recipe_that_reuses_a_run_asks_the_same_models(world: Worlds) 
     run.wait()
     before = here.model.calls
 
-    again = here.engine.run(recipe=recipe(THESIS, VIEW, END), reuse=(run.id, "view"))
+    again = here.engine.run(
+        recipe=recipe(THESIS, VIEW, END), reuse=(run.id, "view"), reuse_answers=False
+    )
     again.wait()
 
     assert task_states(here.engine, again)["view"] == {"done": 4}

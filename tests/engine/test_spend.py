@@ -103,7 +103,7 @@ def test_a_lone_answer_that_does_not_do_is_retried_then_repaired_or_wasted(world
     here.model.script = ["wrong=1", "wrong=1"]
     repaired = here.run(pack_size=1, max_tries=3, repair_after_failures=1)
     here.model.script = ["wrong=1", "wrong=1"]
-    failed = here.run(pack_size=1, max_tries=2, repair_after_failures=0, hold_failed_percent=100)
+    failed = here.run(pack_size=1, max_tries=2, repair_after_failures=0, reuse=False)
 
     assert costs(here, "outcome", repaired.id) == {"repaired": 1, "retried": 2}
     assert costs(here, "outcome", failed.id) == {"wasted": 2}
@@ -112,7 +112,7 @@ def test_a_lone_answer_that_does_not_do_is_retried_then_repaired_or_wasted(world
 def test_runs_stages_models_days_and_keys_are_lines_of_their_own(world: Worlds) -> None:
     here = world()
     here.ingest(sentences(6))
-    first, second = here.run(pack_size=3), here.run(pack_size=6)
+    first, second = here.run(pack_size=3), here.run(pack_size=6, reuse=False)
 
     assert costs(here, "run") == {str(first.id): 2, str(second.id): 1}
     assert costs(here, "model") == {"simulated/small": 3}

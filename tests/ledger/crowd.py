@@ -39,6 +39,9 @@ SELECT :first + i, 'end', 'plain', 1, 0 FROM n"""
 RESULTS = """
 INSERT INTO results (task_id, version, attempt_id, origin, gate_version, data, created_at)
 SELECT :first + i, 1, :first + 1 + (i - 1) / :pack, 'model', '1', '{}', 0 FROM n"""
+QUESTIONS = """
+INSERT INTO questions (question, content, stage_id, task_id)
+SELECT 7, :first + i, :stage, :first + i FROM n"""
 
 
 def fill_ledger(ledger: Ledger, tasks: int) -> Place:
@@ -61,6 +64,7 @@ def fill_ledger(ledger: Ledger, tasks: int) -> Place:
         (ATTEMPTS, answered // PACK),
         (RESPONSES, answered // PACK),
         (RESULTS, answered),
+        (QUESTIONS, tasks),
     ):
         _insert(raw, text, values | {"count": count})
     raw.rows("UPDATE stages SET state = 'open'")

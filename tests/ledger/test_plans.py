@@ -15,7 +15,10 @@ from tests.ledger.raw import Raw
 from tests.postgres import Databases
 
 TASKS = 20_000
-LARGE = ("tasks", "requests", "attempts", "blocks", "request_tasks", "responses", "results")
+LARGE = (
+    *("tasks", "requests", "attempts", "blocks", "request_tasks", "responses", "results"),
+    "questions",
+)
 SMALL = ("lanes", "runs", "tallies", "workers")  # here; PostgreSQL rightly reads such a table whole
 
 WHOLE_STAGE = re.compile(  # the index that keeps subjects apart, used to read all of a stage
@@ -90,6 +93,14 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "pieces_before": ({"attempts": [FIRST + 1]}, ""),
     "chains_before": ({"attempts": [FIRST + 1]}, ""),
     "events_after": ({"run": 1, "after": 0, "limit": 200}, ""),
+    "find_askers": ({"question": 7, "contents": [FIRST + 1, FIRST + 2]}, "questions"),
+    "askers_by_id": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
+    "asked_questions": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
+    "costs_of_attempts": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
+    "has_followers": ({"stage": 1}, "tasks_following"),
+    "followers_of_tasks": ({"leaders": [FIRST + 1, FIRST + 2]}, "tasks_follows"),
+    "followers_in_stage": ({"stage": 1, "limit": 1000}, "tasks_following"),
+    "name_contents": ({"ids": [FIRST + 1, FIRST + 2]}, "blocks_content"),
 }
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")

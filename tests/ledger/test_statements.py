@@ -21,6 +21,8 @@ ROOTS |= {"credentials", "probes", "webhooks", "wallets"}
 # Statements that name no workspace although they read or write a root table, and why they may.
 BY_KEY = {
     "note_tasks": "rows of tasks whose keys were read within the workspace",
+    "note_questions": "the same",
+    "follow_tasks": "the same",
     "open_attempts_of_workers": "a dead worker is ended once, for every workspace",
     "take_wallet": "of a wallet whose key was read within the workspace, or of a dead worker",
     "change_balance": "of a wallet whose key was read within the workspace, or of a dead worker",

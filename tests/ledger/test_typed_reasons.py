@@ -25,8 +25,9 @@ ADDED = {
     "events": ("fields",),
     "tasks": (
         *("error_kind", "error_stage", "error_task", "origin_id", "group_id"),
-        *("compressing", "compression"),
+        *("compressing", "compression", "follows"),
     ),
+    "blocks": ("content_id",),
     "requests": ("stray_ids",),  # of a later version
     "documents": ("aside", "result_id"),
     "credentials": ("accepted_at",),
@@ -52,6 +53,7 @@ ADDED_TABLES = (
     "stage_forecasts",
     "run_limits",
     "limit_profiles",
+    "questions",
 )  # later ones
 ADDED_INDEXES = (
     "documents_result",
@@ -59,6 +61,9 @@ ADDED_INDEXES = (
     "tasks_group",
     "tasks_compressing",
     "requests_assembled",
+    "tasks_following",
+    "tasks_follows",
+    "blocks_content",
 )
 
 

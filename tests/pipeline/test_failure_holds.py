@@ -86,7 +86,7 @@ def test_who_goes_on_is_held_again_only_if_it_gets_worse(world: Worlds) -> None:
     here = world(faults="wrong@BAD")
     some = [f"BAD {text}" if no % 3 == 0 else text for no, text in enumerate(sentences(240))]
     here.ingest([*sentences(100), *some, *(f"BAD {text}" for text in sentences(200))])
-    run = here.run(pack_size=10, max_tries=1, concurrency=1)
+    run = here.run(pack_size=10, max_tries=1, concurrency=1, reuse=False)
     first = run.progress()
 
     run.resume()
@@ -132,7 +132,7 @@ def test_two_workers_of_one_ledger_count_failures_together(world: Worlds) -> Non
 def test_answers_that_cost_far_more_than_was_forecast_hold_the_run(world: Worlds) -> None:
     here = world()
     for number in range(120):
-        here.ingest(sentences(1), name=f"document {number}")
+        here.ingest([f"Document {number}."], name=f"document {number}")
     here.engine.context.providers = OneProvider(Talkative())
     stage = text_stage("summary", "each_document", "{{ document.text }}")
 

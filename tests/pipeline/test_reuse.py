@@ -21,7 +21,9 @@ VETO = replace(CHECK, critic="gate", accepts="answer.word_count >= 0")
 
 def start_changed(here: World, earlier: RunHandle, from_stage: str, *stages: Stage) -> RunHandle:
     """Start a run of changed stages that keeps what it may."""
-    return here.engine.run(recipe=recipe(*stages), reuse=(earlier.id, from_stage))
+    return here.engine.run(
+        recipe=recipe(*stages), reuse=(earlier.id, from_stage), reuse_answers=False
+    )
 
 
 @pytest.mark.parametrize(

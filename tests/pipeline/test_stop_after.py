@@ -115,6 +115,13 @@ def needed_for(stages: list[Stage], last: str) -> set[str]:
     return found
 
 
+def start(here: World, stages: list[Stage], mode: str) -> RunHandle:
+    """A run in which every task is asked, also where two ask the same."""
+    return here.engine.run(
+        recipe=recipe(*stages), model=SMALL, completion_mode=mode, concurrency=2, reuse=False
+    )
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_the_stages_nothing_that_the_stop_does_not_need_is_sent_from_then_on(
     world: Worlds, seed: int
@@ -125,9 +132,7 @@ def test_whatever_the_stages_nothing_that_the_stop_does_not_need_is_sent_from_th
     runtime = Interrupting()
     here = world(runtime=runtime)
     documents(here, DOCUMENTS)
-    run = here.engine.run(
-        recipe=recipe(*stages), model=SMALL, completion_mode=MODES[seed % 3], concurrency=2
-    )
+    run = start(here, stages, MODES[seed % 3])
     before: dict[str, Sent] = {}
 
     def stop() -> None:

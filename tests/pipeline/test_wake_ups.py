@@ -101,7 +101,7 @@ def _advance(here: World, contexts: Contexts) -> None:
 
 def test_workers_side_by_side_carry_a_chain_to_its_end(worlds: list[World]) -> None:
     chance = random.Random(1)
-    run = start(worlds[0], 2, completion_mode="throughput")
+    run = start(worlds[0], 2, completion_mode="throughput", reuse=False)
     for here in worlds:  # answers come back in another order than they were asked for
         here.model.hold = _hold_some(chance)
 

@@ -109,7 +109,7 @@ def test_a_forecast_is_near_at_once_and_almost_exact_after_thirty_blocks(
 
 def test_what_packs_took_tells_what_single_blocks_would_take(world: World) -> None:
     packed = run_and_forecast(world, long("clauses"))
-    single = run_and_forecast(world, long("clauses"), packing=False)
+    single = run_and_forecast(world, long("clauses"), packing=False, reuse=False)
 
     assert packed.then.one_per_call.cost == pytest.approx(single.spent, rel=0.02)
 

@@ -23,7 +23,6 @@ from quire.plan.rendering import (
     payload_head,
     prefix_bytes,
     render_prefix,
-    stage_question,
     user_text,
     wire_id,
 )
@@ -272,10 +271,6 @@ def test_a_payload_hash_is_16_bytes() -> None:
     assert len(payload_hash(payload_head(b"p", Params(), "m"), "u")) == 16
 
 
-def test_the_part_of_a_question_that_its_stage_decides_is_16_bytes() -> None:
-    assert len(stage_question(b"p", "q", "m", Params(), 1)) == 16
-
-
 def test_equal_parameters_hash_alike_however_they_are_written() -> None:
     written = fingerprint(b"p", '{"temperature":2.0}', "m")
 
@@ -287,24 +282,6 @@ def test_the_payload_hash_knows_the_output_limit() -> None:
     limited = payload_head(b"p", Params(max_tokens=512), "m")
 
     assert limited != payload_head(b"p", Params(max_tokens=513), "m")
-
-
-def test_the_question_does_not_know_the_output_limit() -> None:
-    params = Params(temperature=0.5, max_tokens=512)
-
-    limited = stage_question(b"p", "q", "m", params, 1)
-
-    assert limited == stage_question(b"p", "q", "m", replace(params, max_tokens=None), 1)
-
-
-@pytest.mark.parametrize("position", range(5))
-def test_any_other_part_makes_another_question(position: int) -> None:
-    parts: list[Any] = [b"p", "q", "m", Params(), 1]
-    changed: list[Any] = [b"P", "Q", "M", Params(seed=3), 2]
-
-    other = [*parts[:position], changed[position], *parts[position + 1 :]]
-
-    assert stage_question(*other) != stage_question(*parts)
 
 
 def test_where_each_item_holds_its_prompt_it_is_not_called_mere_data() -> None:

@@ -54,7 +54,7 @@ def test_auto_takes_batches_only_where_they_are_worth_it(
     here = batched()
 
     here.start(route="auto", min_batch_size=30).wait(at_most())
-    here.start(route="auto", min_batch_size=100, new=True, pack_size=9).wait(at_most())
+    here.start(route="auto", min_batch_size=100, new=True, pack_size=9, reuse=False).wait(at_most())
 
     assert travelled(here) == {"batch": 35, "direct": 5 + 45}
 

@@ -183,7 +183,7 @@ def test_runs_one_after_the_other_share_what_was_written(rehearse: Rehearse) -> 
     here.close()
     again = rehearse(ANTHROPIC, server=here.server)
 
-    run = again.run(LONG, new=True, **WIDE)
+    run = again.run(LONG, new=True, reuse=False, **WIDE)
 
     assert run.progress().done == 20
     assert writes_and_hits(here) == (1, 39)
@@ -231,7 +231,7 @@ def test_a_prefix_that_the_provider_has_forgotten_is_written_once_more(rehearse:
     here.run(LONG, **WIDE)
     clock.advance(600)
 
-    run = here.run(LONG, new=True, **WIDE)
+    run = here.run(LONG, new=True, reuse=False, **WIDE)
 
     assert run.progress().done == 60
     assert writes_and_hits(here) == (2, 118)

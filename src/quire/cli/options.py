@@ -61,7 +61,7 @@ Limit = Annotated[
         min=1,
     ),
 ]
-New = Annotated[bool, flag("Begin again, from nothing.", "--new")]
+New = Annotated[bool, flag("Begin another run; with --no-reuse it asks everything again.", "--new")]
 MaxCost = Annotated[
     float | None,
     option("DOLLARS", "Refuse to start what may cost more, by its forecast.", "--max-cost", min=0),
@@ -82,6 +82,7 @@ POLICY_OPTIONS: Mapping[str, tuple[type, str, str]] = {
         "Blocks per call, 1 to 25, or what a probe showed; else the schema decides.",
     ),
     "packing": (bool, "", "Several blocks per call, or one."),
+    "reuse_answers": (bool, "", "Ask again what was answered before; else that costs nothing."),
     "max_tries": (int, "N", f"Wrong answers before a block fails ({_BUILT_IN.max_tries})."),
     "max_calls": (int, "N", f"Calls a block may travel in ({_BUILT_IN.max_calls})."),
     "max_continuations": (
@@ -146,6 +147,7 @@ POLICY_OPTIONS: Mapping[str, tuple[type, str, str]] = {
     "ledger": (str, "lean|full", "Render bodies again, or store them."),
 }
 _OTHER_FLAGS = {"ledger": "ledger_bodies"}  # --ledger says where the ledger is
+_ONLY_FLAGS = {"reuse_answers": " /--no-reuse"}  # --reuse names a run
 _NUMBERS_OR_WORDS = ("pack_size", "deadline")
 
 
@@ -182,6 +184,7 @@ def _policy_option(name: str) -> Any:
     kind, metavar, help = POLICY_OPTIONS[name]
     flag = _OTHER_FLAGS.get(name, name).replace("_", "-")
     flags = f"--{flag}/--no-{flag}" if kind is bool else f"--{flag}"
+    flags = _ONLY_FLAGS.get(name, flags)
     option = typer.Option(flags, metavar=metavar, help=help, rich_help_panel="Policy")
     return Annotated[kind | None, option]
 

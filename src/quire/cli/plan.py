@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from quire.cli import answered_words, order_options
 from quire.cli import options as of
-from quire.cli import order_options
 from quire.cli.order_options import TypedOrder, earlier_note, order_from_options
 from quire.cli.printing import (
     Narrowing,
@@ -68,7 +68,7 @@ def plan(
     if not planned.order.recipe.is_single_schema:
         print_recipe_forecast(planned, as_json=as_json)
     elif as_json:
-        print_json(_plan_json(planned))
+        print_json(_plan_json(planned) | answered_words.answered_json(planned))
     else:
         _print_plan(planned)
 
@@ -139,7 +139,7 @@ def _print_plan(planned: "Plan") -> None:
     say()
     _print_variants(forecast)
     say()
-    for line in (*_plan_notes(planned), *_recommendation(planned)):
+    for line in (*_plan_notes(planned), *answered_words.lines(planned), *_recommendation(planned)):
         say(line)
     say(f"expected of `{_command_for(planned, forecast.expected)}`: {cost_bounds(planned)}")
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from quire.cli import answered_words
 from quire.cli.printing import (
     Narrowing,
     clip,
@@ -33,7 +34,7 @@ _RECIPE_NARROWING: tuple[Narrowing, ...] = (
 def print_recipe_forecast(planned: "Plan", *, as_json: bool, about: str = "") -> None:
     """Print what a recipe's run would roughly take; `about` is said in place of its head."""
     if as_json:
-        print_json(_recipe_json(planned))
+        print_json(_recipe_json(planned) | answered_words.answered_json(planned))
         return
     say(about or _recipe_heading(planned))
     say()
@@ -45,7 +46,8 @@ def print_recipe_forecast(planned: "Plan", *, as_json: bool, about: str = "") ->
         columns, [[*_stage_cells(stage)] for stage in planned.stages], narrowing=_RECIPE_NARROWING
     )
     say()
-    for line in (*_recipe_notes(planned), f"together: {forecast_totals(planned)}"):
+    known = answered_words.lines(planned)
+    for line in (*_recipe_notes(planned), f"together: {forecast_totals(planned)}", *known):
         say(line)
 
 

@@ -31,39 +31,44 @@ def progress_json(
     """One object with everything `quire status` says, given how many workers live."""
     from quire.engine.queries import run_status
 
-    return _recipe_json(head, now) | {
-        "run": now.run_id,
-        "state": now.state,
-        "standing": run_status(now, workers),
-        "schema": None if now.is_staged else head.name,
-        "model": head.model.name,
-        "simulated": head.model.provider == "simulated",
-        "started_at": head.started_at,
-        "ended_at": head.ended_at,
-        "blocks": now.total,
-        "limit": now.task_limit,
-        "tasks": dict(now.counts),
-        "done": now.done,
-        "failed": now.failed,
-        "packs": now.packs,
-        "mean_tasks_per_pack": mean_pack(now),
-        "splits": now.splits,
-        "in_flight": now.in_flight,
-        "cut_off": now.cut_off,
-        "batches": now.batches,
-        "next_poll_at": now.next_poll_at,
-        "calls": now.calls,
-        "resent": now.resent,
-        "input_tokens": now.input_tokens,
-        "output_tokens": now.output_tokens,
-        "cached_tokens": now.cached_tokens,
-        "cost_usd": now.cost_usd,
-        "presumed_usd": now.presumed_usd,
-        "money": _money_json(now),
-        "cancelling": now.cancelling,
-        "holds": _holds_json(now),
-        "why": list(why),
-    }
+    reused = {"reused": now.reused, "saved_usd": now.saved_usd}
+    return (
+        _recipe_json(head, now)
+        | reused
+        | {
+            "run": now.run_id,
+            "state": now.state,
+            "standing": run_status(now, workers),
+            "schema": None if now.is_staged else head.name,
+            "model": head.model.name,
+            "simulated": head.model.provider == "simulated",
+            "started_at": head.started_at,
+            "ended_at": head.ended_at,
+            "blocks": now.total,
+            "limit": now.task_limit,
+            "tasks": dict(now.counts),
+            "done": now.done,
+            "failed": now.failed,
+            "packs": now.packs,
+            "mean_tasks_per_pack": mean_pack(now),
+            "splits": now.splits,
+            "in_flight": now.in_flight,
+            "cut_off": now.cut_off,
+            "batches": now.batches,
+            "next_poll_at": now.next_poll_at,
+            "calls": now.calls,
+            "resent": now.resent,
+            "input_tokens": now.input_tokens,
+            "output_tokens": now.output_tokens,
+            "cached_tokens": now.cached_tokens,
+            "cost_usd": now.cost_usd,
+            "presumed_usd": now.presumed_usd,
+            "money": _money_json(now),
+            "cancelling": now.cancelling,
+            "holds": _holds_json(now),
+            "why": list(why),
+        }
+    )
 
 
 def _money_json(now: Progress) -> dict[str, object] | None:
@@ -263,7 +268,14 @@ def _spending_words(now: Progress, forecast: int | None) -> str:
         parts.insert(1, quantity(now.splits, "split"))
     if now.resent:
         parts.insert(1, f"{now.resent:,} sent again")
+    if now.reused:
+        parts.append(reused_words(now))
     return " · ".join(parts)
+
+
+def reused_words(now: Progress) -> str:
+    """How many answers were there before, and what those had cost."""
+    return f"{now.reused:,} answered before: {dollars(now.saved_pico)} saved"
 
 
 def _forecast_comparison(now: Progress, forecast: int) -> str:

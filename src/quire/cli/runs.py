@@ -31,6 +31,7 @@ from quire.cli.run_summary import (
     mean_pack_words,
     money_words,
     progress_json,
+    reused_words,
 )
 from quire.cli.session import engine_and_run, engine_for
 from quire.domain.ids import TaskId
@@ -171,6 +172,7 @@ def _status_pairs(
         *([("cached", f"{now.cached_tokens:,} of the tokens in")] if now.cached_tokens else []),
         ("cost", f"{dollars(now.cost_pico)}{presumed}"),
         ("money", money_words(now.money) if now.money else ""),
+        *([("reused", reused_words(now))] if now.reused else []),
         ("started", moment(head.started_at)),
         ("ended", moment(head.ended_at)),
     ]

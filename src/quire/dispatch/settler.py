@@ -14,6 +14,7 @@ from quire.domain.reasons import HoldKind, ResumeCause
 from quire.domain.requests import Answer
 from quire.ledger.ledger import Transaction
 from quire.pipeline.answers.notifications import lift_holds
+from quire.pipeline.answers.reuse_answers import share_questions
 from quire.pipeline.answers.settle import settle
 from quire.pipeline.batches.collect import KeptLine, collect_kept_lines
 from quire.pipeline.calls.estimate import with_estimates
@@ -49,7 +50,8 @@ class Settler:
         moved = settle(tx, self._contexts, now)
         lanes = open_lanes(tx, self._contexts, now, self.only) if packing else []
         for lane in [item for item in lanes if item.serves]:
-            moved += prepare(tx, self._contexts, self._contexts.of_lane(tx, lane), now)
+            context = self._contexts.of_lane(tx, lane)
+            moved += prepare(tx, self._contexts, context, now, share_questions)
         return moved
 
     def _decode_again(self, tx: Transaction) -> int:

@@ -32,6 +32,7 @@ class Policy:
     hold_failed_percent: int = 20  # of the last tasks: if more fail, the run is held; 100 = never
     hold_cost_percent: int = 300  # of the forecast: if the last answers cost more, it is held
     embedder: str = "auto"  # who ranks passages: auto, local, words, or a model of embeddings
+    reuse: bool = True  # what was answered before is not asked again; False = ask everything
     ledger: str = "lean"  # lean = bodies are rendered again; full = bodies are stored
 
 

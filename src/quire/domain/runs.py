@@ -178,6 +178,8 @@ class Progress:
     cached_tokens: int = 0
     cost_pico: int = 0  # picodollars, from usage
     presumed_pico: int = 0  # picodollars, of calls whose outcome or usage is unknown
+    reused: int = 0  # tasks whose answers were there before
+    saved_pico: int = 0  # picodollars that those answers had cost
     in_flight: int = 0  # direct calls that are out
     cut_off: int = 0  # direct calls that were out when their worker went, and were not sent again
     batches: int = 0  # at the provider, or on the way there
@@ -199,6 +201,11 @@ class Progress:
     def presumed_usd(self) -> float:
         """Dollars that may come on top: of calls whose outcome or usage nobody knows."""
         return to_usd(self.presumed_pico)
+
+    @property
+    def saved_usd(self) -> float:
+        """Dollars that the answers had cost which were there before."""
+        return to_usd(self.saved_pico)
 
     @property
     def held(self) -> bool:

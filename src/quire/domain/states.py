@@ -121,7 +121,7 @@ STAGE = _lifecycle("stage", StageState.WAITING, StageMove)
 class TaskState(State):
     """How a task stands."""
 
-    WAITING = "waiting", "its inputs are not done; release makes it ready, or blocks it"
+    WAITING = "waiting", "what it reads, or asks with another, is not done; release moves it on"
     READY = "ready", "it can be packed into a request; prepare packs it"
     PACKED = "packed", "a live request carries it; settle moves it on by its answer"
     BLOCKED = "blocked", "an input failed, so it cannot be asked; release resets it once none has"

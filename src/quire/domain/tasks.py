@@ -27,6 +27,7 @@ class ReadyTask(NamedTuple):
     block_index: int
     block_type: str
     content: str
+    content_key: int = 0  # what it asks about, as a number; 0 until its words are looked at
 
 
 class Member(NamedTuple):
@@ -189,6 +190,8 @@ class SubjectRow(NamedTuple):
     document_id: DocumentId | None
     judged_result_id: ResultId | None
     compression: int = 0  # how often its prompt was compressed
+    question_hash: bytes = b""  # what it was last asked; empty: it was not put into words yet
+    content_id: int | None = None  # of its block's content, as a number
 
 
 class InputRow(NamedTuple):

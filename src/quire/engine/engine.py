@@ -217,7 +217,7 @@ class Engine(ContextProperties):
         parameters: Mapping[str, Json] | None = None,
         limit: int | None = None,
         stop_after: str | None = None,
-        reuse: tuple[int, str] | None = None,
+        reuse: tuple[int, str] | bool | None = None,
         new: bool = False,
         max_cost_usd: float | None = None,
         wallet: str | None = None,
@@ -229,7 +229,8 @@ class Engine(ContextProperties):
         `wait` does the work. A recipe is a name, a file or a Recipe; `parameters`, `stop_after` and
         `models` are for recipes: the first model is the run's own, stages with `models = "all"` ask
         each. `over` may name its inputs. `reuse`: a run, and the stage before which its results are
-        kept. `wallet` and `budget_usd` hold a run without money, `max_cost_usd` what may cost more.
+        kept; False: ask all. `wallet` and `budget_usd` hold a run without money, `max_cost_usd`
+        refuses what may cost more.
         """
         order = self.orders.resolve(
             schema=schema,
@@ -240,9 +241,9 @@ class Engine(ContextProperties):
             parameters=parameters,
             limit=limit,
             stop_after=stop_after,
-            reuse=reuse,
+            reuse=None if isinstance(reuse, bool) else reuse,
             new=new,
-            policy=policy,
+            policy=_with_reuse(policy, reuse),
         )
         return self.start(self.orders.with_funds(order, wallet, budget_usd), max_cost_usd)
 
@@ -267,7 +268,7 @@ class Engine(ContextProperties):
         models: Sequence[str] | None = None,
         over: Over = None,
         parameters: Mapping[str, Json] | None = None,
-        reuse: tuple[int, str] | None = None,
+        reuse: tuple[int, str] | bool | None = None,
         **policy: Json,
     ) -> Plan:
         """Forecast requests, tokens and dollars, from answers where some came; spends nothing."""
@@ -279,8 +280,8 @@ class Engine(ContextProperties):
                 models=models,
                 over=over,
                 parameters=parameters,
-                reuse=reuse,
-                policy=policy,
+                reuse=None if isinstance(reuse, bool) else reuse,
+                policy=_with_reuse(policy, reuse),
             )
         )
 
@@ -417,3 +418,10 @@ def open_engine(
             environment=environment,
         )
     )
+
+
+def _with_reuse(
+    policy: Mapping[str, Json], reuse: tuple[int, str] | bool | None
+) -> Mapping[str, Json]:
+    """A policy with what was said of answers that are there, where no run was named."""
+    return {**policy, "reuse": reuse} if isinstance(reuse, bool) else policy

@@ -19,6 +19,11 @@ from quire.engine.orders import read_recipe, resolve_order
 from quire.engine.past_calls import find_past_work
 from quire.engine.stage_sizes import DocumentSet, StageForecaster
 from quire.ledger.ledger import Transaction
+from quire.pipeline.commands.answered import (
+    NOTHING_ANSWERED,
+    AnsweredBefore,
+    find_answered,
+)
 from quire.pipeline.commands.reuse import check_same_inputs, reusable_stages
 from quire.pipeline.commands.start import Order, Reuse
 from quire.plan.forecast_corrections import correct_forecasts
@@ -43,6 +48,7 @@ class Plan:
     stages: tuple[StageForecast, ...]
     token_factor: float  # that it was reckoned with: the model's own tokenizer's, or as stated
     learnt_from: RunId | None = None  # the run of the same recipe that it was put right by
+    answered: AnsweredBefore = NOTHING_ANSWERED  # and is not asked again; the forecast is of all
 
     @property
     def forecast(self) -> Forecast:
@@ -73,6 +79,13 @@ class Plan:
     def high(self) -> int:
         """Picodollars that it will hardly cost more than."""
         return sum(stage.high for stage in self.stages)
+
+    @property
+    def asked_cost(self) -> int:
+        """Picodollars of a schema's blocks that were not answered before, nor say the same."""
+        blocks, of, _, repeated, _ = self.answered
+        cost = self.forecast.expected.cost
+        return cost * (of - blocks - repeated) // of if of else cost
 
     @property
     def cost_usd(self) -> float:
@@ -125,7 +138,7 @@ class Forecasts:
                 facts = _with_counted_tokens(tx, order.facts, documents)
                 counted = self._forecast(tx, replace(order, facts=facts), documents)
                 planned = replace(counted, order=order)
-            return planned
+            return replace(planned, answered=find_answered(tx, order))
 
     def plan_start(self, order: Order) -> Plan:
         """The same for a run that is about to begin: of very many blocks, the first are sized."""

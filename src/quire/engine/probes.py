@@ -300,7 +300,7 @@ def plan_probe(
     **policy: Json,
 ) -> ProbePlan:
     """Draw the sample and say what the probe will cost; spends nothing."""
-    alone: dict[str, Json] = {**policy, "pack_size": 1, "packing": True}
+    alone: dict[str, Json] = {**policy, "pack_size": 1, "packing": True, "reuse": False}
     order = engine.orders.resolve(schema=schema, model=model, over=over, policy=alone)
     with engine.ledger.snapshot() as tx:
         sampled = _sample(tx, order, spec)

@@ -55,6 +55,8 @@ def _block_line(row: ExportedBlock, head: bytes, schema: Schema, *, judged: bool
     }
     if row.notes:
         defined["notes"] = orjson.Fragment(row.notes)
+    if block.reused_from is not None:
+        defined["reused_from"] = block.reused_from
     if judged:
         defined["critics"] = [critic.as_json() for critic in row.critics]
     return b'{"immutable":' + immutable + b',"user_defined":' + orjson.dumps(defined) + b"}\n"

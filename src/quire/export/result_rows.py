@@ -220,6 +220,8 @@ def flat_blocks(
         flat: dict[str, Json] = dict(zip(names, values, strict=True))
         if row.notes and accepted:
             flat[_own_column("notes", fields)] = read_stored(row.task_id, row.notes)
+        if row.reused_from is not None:
+            flat[_own_column("reused_from", fields)] = row.reused_from
         yield flat | critic_columns(critics) if critics else flat
 
 
@@ -305,6 +307,7 @@ class ExportedTask:
             "data": json_fragment(self.text),
             "critics": [critic.as_json() for critic in self.critics],
             **({"notes": json_fragment(self.notes)} if self.notes else {}),
+            **({"reused_from": outcome.reused_from} if outcome.reused_from else {}),
         }
 
 
@@ -356,6 +359,8 @@ def flat_tasks(
         }
         if row.notes:
             ours["notes"] = stored_json(row.notes)
+        if outcome.reused_from is not None:
+            ours["reused_from"] = outcome.reused_from
         yield _flat_row(ours, dict.fromkeys(known, None) | dict(row.fields), row.critics)
 
 

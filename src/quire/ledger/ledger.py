@@ -24,6 +24,7 @@ from quire.ledger.tables.limits import LimitLevels, PrefixCaches
 from quire.ledger.tables.lineage import Lineage, Subjects
 from quire.ledger.tables.pieces import Pieces
 from quire.ledger.tables.purges import Purges
+from quire.ledger.tables.questions import Questions
 from quire.ledger.tables.requests import Requests
 from quire.ledger.tables.results import Results
 from quire.ledger.tables.runs import Runs
@@ -62,8 +63,10 @@ class Transaction:
         self.batches = Batches(connection, workspace)
         self.results = Results(connection, workspace)
         self.credentials = Credentials(connection, workspace)
-        self.levels = LimitLevels(connection, workspace)
-        self.caches = PrefixCaches(connection, workspace)
+        self.levels, self.caches = (
+            LimitLevels(connection, workspace),
+            PrefixCaches(connection, workspace),
+        )
         self.fallbacks = FallbackTable(connection, workspace)
         self.extracts, self.embeddings = (
             ExtractTable(connection, workspace),
@@ -71,6 +74,7 @@ class Transaction:
         )
         self.workers, self.wallets = Workers(connection), Wallets(connection, workspace)
         self.pieces = Pieces(connection, workspace)
+        self.questions = Questions(connection, workspace)
         self.purges = Purges(connection, workspace)
         self.views = Views(connection, workspace)
         self.spend, self.checks = Spend(connection, workspace), Checks(connection, workspace)

@@ -30,8 +30,9 @@ from quire.plan.call_health import CallHealth
 from quire.plan.fallbacks import limit_output, weakest_form
 from quire.plan.job_costs import TokenUse
 from quire.plan.learnt_rates import SentSoFar
+from quire.plan.questions import drawn_by, question_number, stage_question
 from quire.plan.refused_calls import RefusedCalls
-from quire.plan.rendering import Prefix, payload_head, prefix_bytes, render_prefix, stage_question
+from quire.plan.rendering import Prefix, payload_head, prefix_bytes, render_prefix
 from quire.plan.routing import PACED
 from quire.plan.sizing import (
     BOUND_BYTES,
@@ -134,6 +135,15 @@ class LaneContext:
     def embeds(self) -> bool:
         """Whether its calls ask for embeddings, and are about no tasks."""
         return self.facts.embeds
+
+    @property
+    def question_key(self) -> int:
+        """The number that the ledger finds the stage's question by."""
+        return question_number(self.question)
+
+    def name_experiment(self) -> bytes:
+        """The experiment that its tasks are samples of; empty: of none."""
+        return drawn_by(self.spec.recipe, self.stage)
 
     @property
     def answers_json(self) -> bool:
@@ -325,11 +335,11 @@ def build_lane_context(lane: Lane, spec: RunSpec, places: Places) -> LaneContext
         by_block=stage_prompt.by_block,
         reads_results=bool(stage.upstream),
         places=places,
-        question=stage_question(head.hash, _asked_by(stage), facts.name, stage.params, version),
+        question=stage_question(head.hash, asked_words(stage), facts.name, stage.params),
     )
 
 
-def _asked_by(stage: Stage) -> str:
+def asked_words(stage: Stage) -> str:
     """What a stage asks in its own words, all that was said before included."""
     if not stage.history:
         return stage.prompt

@@ -27,6 +27,7 @@ WORSE = 10  # percent more than what a person has accepted
 
 # names of tallies, beside those of tasks by state
 FAILED_CALLS, REFUSED, COST, EXPECTED = "failed_calls", "refused_answers", "cost", "expected_cost"
+REUSED, SAVED = "reused", "saved"  # answers taken from elsewhere, and what those had cost
 _STATES = (TaskState.DONE, TaskState.PROPOSED, TaskState.FAILED)
 _OWED = (TaskState.READY, TaskState.PACKED, TaskState.PROPOSED)  # a critic may send one back
 _WATCHED = (*_STATES, REFUSED, COST, EXPECTED)
@@ -108,7 +109,7 @@ def read_window(sums: Mapping[str, int]) -> StageWindow:
         cost=since[COST],
         expected=since[EXPECTED],
         overtaken=min(since[name] for name in _WATCHED if name != TaskState.PROPOSED) < 0,
-        vain_calls=0 if _accepted_of(sums) else sums.get(FAILED_CALLS, 0),
+        vain_calls=0 if _accepted_of(sums) > sums.get(REUSED, 0) else sums.get(FAILED_CALLS, 0),
         owed=sum(sums.get(state, 0) for state in _OWED),
         allowed=Shares(*(sums.get(f"allowed_{name}", 0) for name in Shares._fields)),
     )

@@ -158,7 +158,7 @@ def items_bytes(count: int, content_json_bytes: int) -> int:
 
 def payload_head(prefix_hash: bytes, params: Params, model: str) -> bytes:
     """Fingerprint all of a call but its text; many calls of a stage share it."""
-    return fingerprint(prefix_hash, _params_text(params), model)
+    return fingerprint(prefix_hash, params_text(params), model)
 
 
 def payload_hash(head: bytes, user: str, turns: Sequence[Turn] = ()) -> bytes:
@@ -176,22 +176,10 @@ def rendered_hash(head: bytes, rendered: bytes, turns: Sequence[Turn] = ()) -> b
     return sha256(head + rendered).digest()[:16]
 
 
-def stage_question(
-    prefix_hash: bytes, prompt: str, model: str, params: Params, gate_version: str | int
-) -> bytes:
-    """Fingerprint the part of the question that all tasks of a stage share.
-
-    A task's own question is this, of a fixed length, and then its content's hash: the ledger joins
-    the two. An output limit is left out: it depends on the company, and does not change what is
-    asked.
-    """
-    params_text = _params_text(replace(params, max_tokens=None))
-    return fingerprint(prefix_hash, prompt, model, params_text, gate_version)
-
-
 # A stage has one set of parameters and millions of tasks.
 @lru_cache(maxsize=256)
-def _params_text(params: Params) -> str:
+def params_text(params: Params) -> str:
+    """Parameters as they are fingerprinted."""
     # 1 and 1.0 are equal, to the cache too, so they must read alike.
     temperature = None if params.temperature is None else float(params.temperature)
     top_p = None if params.top_p is None else float(params.top_p)

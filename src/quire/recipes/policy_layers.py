@@ -125,7 +125,7 @@ def _read_layer(layer: str, given: Mapping[str, Json]) -> Iterator[_Setting]:
 
 
 def _normalise_value(name: str, value: Json) -> Json:
-    if name == "packing" and isinstance(value, str):
+    if name in ("packing", "reuse") and isinstance(value, str):
         return _SWITCHES.get(value)
     if name == "caching" and isinstance(value, bool):
         return "auto" if value else "off"

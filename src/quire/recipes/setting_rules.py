@@ -91,7 +91,11 @@ TEXT = Rule(
     allows=lambda value: isinstance(value, str) and bool(value.strip()),
 )
 
-POLICY_ALIASES = {"batching_enabled": "packing", "max_attempts": "max_tries"}
+POLICY_ALIASES = {
+    "batching_enabled": "packing",
+    "max_attempts": "max_tries",
+    "reuse_answers": "reuse",  # where `reuse` is a run whose results are kept
+}
 PROBED = "probed"  # the pack size that a probe recommends
 POLICY_RULES = {
     "pack_size": or_word(whole_number_rule(1, 25), PROBED),
@@ -125,6 +129,7 @@ POLICY_RULES = {
         wanted="auto, local, words or PROVIDER/MODEL",
         allows=lambda value: isinstance(value, str) and bool(value.strip()),
     ),
+    "reuse": one_of(True, False, "on", "off"),
     "ledger": one_of("lean", "full"),
 }
 

@@ -295,3 +295,46 @@ def test_a_score_asked_again_stands_beside_what_was_said_of_it_not_of_the_one_be
     assert Counter(task.stage for task in after.tasks) == Counter(
         task.stage for task in before.tasks
     )
+
+
+def asked_for(here: World, path: Path) -> int:
+    """Run an experiment; how many calls that took."""
+    before = here.model.calls
+    run_experiment(here, path)
+    return here.model.calls - before
+
+
+def test_an_experiment_with_one_more_model_asks_only_that_model(
+    world: Worlds, tmp_path: Path
+) -> None:
+    here = world()
+    text = GIVEN.replace("VIEW", "raw")
+    first = asked_for(here, write_experiment(tmp_path, text))
+
+    more = text.replace('["simulated/small"]', '["simulated/small", "simulated/large"]')
+    second = asked_for(here, write_experiment(tmp_path, more, "more.toml"))
+
+    assert first == second == 2 * 2 * 2  # samples × evidence, each judged by its critic
+
+
+def test_another_seed_or_another_experiment_draws_its_own_samples(
+    world: Worlds, tmp_path: Path
+) -> None:
+    here = world()
+    text = GIVEN.replace("VIEW", "raw")
+    first = asked_for(here, write_experiment(tmp_path, text))
+
+    seeded = asked_for(here, write_experiment(tmp_path, f"seed = 9\n{text}", "seeded.toml"))
+    renamed = text.replace('experiment_tag = "given"', 'experiment_tag = "other"')
+
+    assert first == seeded == asked_for(here, write_experiment(tmp_path, renamed, "other.toml"))
+
+
+def test_more_samples_ask_only_for_those(world: Worlds, tmp_path: Path) -> None:
+    here = world()
+    text = GIVEN.replace("VIEW", "raw")
+    asked_for(here, write_experiment(tmp_path, text))
+
+    more = write_experiment(tmp_path, text.replace("samples = 2", "samples = 3"), "more.toml")
+
+    assert asked_for(here, more) == 2 * 2

@@ -145,8 +145,8 @@ class Controls(Table):
         """The next tasks of a stage whose answers were judged."""
         return self._list(AnsweredTask, "answered_tasks", stage=stage, after=after, limit=limit)
 
-    def answers_of_tasks(self, tasks: Sequence[TaskId]) -> list[tuple[TaskId, AttemptId]]:
-        """Who answered the current version of some tasks, the newest first."""
+    def answers_of_tasks(self, tasks: Sequence[TaskId]) -> list[tuple[TaskId, AttemptId, TaskId]]:
+        """Who answered the current version of some tasks, the newest first, and for which task."""
         return self._run("answers_of_tasks", ids=list(tasks)) if tasks else []
 
     def stored_answers(self, attempts: Sequence[AttemptId]) -> list[AnsweredAttempt]:

@@ -79,8 +79,8 @@ class Documents(Table):
         if documents:
             self._change("put_documents_aside", ids=list(documents))
 
-    def add_blocks(self, document: DocumentId, blocks: Sequence[NewBlock]) -> None:
-        """Add some of a document's blocks."""
+    def add_blocks(self, document: DocumentId, blocks: Sequence[NewBlock]) -> Sequence[int]:
+        """Add some of a document's blocks; returns their keys."""
         ids = self._connection.take_ids("blocks", len(blocks))
         self._connection.insert_many(
             "add_blocks",
@@ -89,6 +89,11 @@ class Documents(Table):
                 for block_id, block in zip(ids, blocks, strict=True)
             ],
         )
+        return ids
+
+    def name_contents(self, blocks: Sequence[int]) -> None:
+        """Note which new blocks say the same as an earlier one."""
+        self._change("name_contents", ids=list(blocks))
 
     def set_document_counts(
         self, document: DocumentId, freq: dict[str, int], characters: int

@@ -33,7 +33,7 @@ from quire.ledger.stored_values import to_micros
 from quire.ledger.tables.attempts import decompress
 from quire.ledger.tables.table import Table
 from quire.ledger.tables.tallies import Tallies
-from quire.ledger.tables.tasks import error_columns
+from quire.ledger.tables.tasks import PURGED, error_columns
 
 CHUNK = 2000  # tasks copied at once
 
@@ -56,7 +56,9 @@ class Lineage(Table):
 
     def drivers_of_stage(self, stage: StageId, subject: bytes, limit: int) -> list[DriverTask]:
         """Tasks that another stage is expanded over, from one on."""
-        return self._list(DriverTask, "drivers_of_stage", stage=stage, subject=subject, limit=limit)
+        return self._list(
+            DriverTask, "drivers_of_stage", stage=stage, subject=subject, limit=limit, purged=PURGED
+        )
 
     def drivers_by_id(self, tasks: Sequence[TaskId]) -> dict[TaskId, DriverTask]:
         """Tasks that lineages began at, or that groups are about."""

@@ -35,6 +35,7 @@ class ExportRow(NamedTuple):
     review_state: ReviewState | None
     version: int | None
     notes: str | None  # JSON
+    reused_from: ResultId | None  # the result it was taken from
 
 
 class TaskOutcome(NamedTuple):
@@ -80,6 +81,7 @@ class StageOutcome(NamedTuple):
     review_state: ReviewState | None
     notes: str | None  # JSON
     result_id: ResultId | None
+    reused_from: ResultId | None  # the result it was taken from
 
 
 class CritiqueRow(NamedTuple):
@@ -118,7 +120,7 @@ class Results(Table):
 
     def add_results(self, results: Sequence[AcceptedAnswer], now: datetime) -> None:
         """Keep accepted answers; a task that has a current one already breaks the transaction."""
-        rows = [(*answer[:5], _notes_json(answer[5])) for answer in results]
+        rows = [(*answer[:5], notes_json(answer[5])) for answer in results]
         self._connection.run_many("add_results", rows, created_at=to_micros(now))
 
     def tasks_with_results(self, tasks: Sequence[TaskId]) -> set[TaskId]:
@@ -216,7 +218,7 @@ class Results(Table):
         return self._list(BlockCause, "causes_of_blocked_tasks", run=run, limit=MAX_CAUSES)
 
 
-def _notes_json(notes: tuple[ReadingNote, ...]) -> str | None:
+def notes_json(notes: tuple[ReadingNote, ...]) -> str | None:
     if not notes:
         return None
     return storable_text(json.dumps([note._asdict() for note in notes], ensure_ascii=False))

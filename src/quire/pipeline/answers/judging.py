@@ -1,12 +1,13 @@
 """Judging: one answer, or all pieces of one, becomes a verdict for each of its tasks."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from quire.domain.continuation import AnswerPiece, Gap
 from quire.domain.data import JsonObject
 from quire.domain.gates import Judgement, NoteKind, ReadingNote, ResponseJudgement, Verdict
-from quire.domain.ids import TaskId
+from quire.domain.ids import AttemptId, RequestId, TaskId
 from quire.domain.requests import AnsweredAttempt, Stop
 from quire.domain.task_wording import gap_text
 from quire.domain.tasks import Member, MemberRow
@@ -55,6 +56,27 @@ def whole_answer(given: GivenAnswer) -> WholeAnswer:
     if gap is None and chain and not added:  # nothing came to what was open before
         gap = chain[-1].gap
     return WholeAnswer(text, added, gap)
+
+
+def judge_stored_answers(
+    tx: Transaction, context: LaneContext, answers: Sequence[AnsweredAttempt], parts: Parts
+) -> dict[tuple[TaskId, AttemptId], Verdict]:
+    """What today's gates say of answers that were judged before, each with its pieces."""
+    requests = sorted({answer.request_id for answer in answers})
+    members: dict[RequestId, list[MemberRow]] = defaultdict(list)
+    for row in tx.subjects.members_of_requests(requests) if requests else ():
+        members[row.request_id].append(row)
+    chains = tx.pieces.pieces_before([item.parent for item in answers if item.parent])
+    judged: dict[tuple[TaskId, AttemptId], Verdict] = {}
+    for answer in answers:
+        carried = members[answer.request_id]
+        if chain := chains.get(answer.parent or AttemptId(0), ()):
+            verdicts = judge_pieces(GivenAnswer(context, answer, parts, chain), carried).verdicts
+        else:
+            verdicts = judge_answer(context, answer, carried, parts).verdicts
+        for row in carried:
+            judged[row.task_id, answer.attempt_id] = verdicts[row.wire_id]
+    return judged
 
 
 def judge_pieces(given: GivenAnswer, members: Sequence[AnyMember]) -> ResponseJudgement:

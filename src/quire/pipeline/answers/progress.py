@@ -34,10 +34,10 @@ from quire.plan.job_forecasts import EARLY_TASKS
 from quire.recipes.policy_layers import policy_from_json
 
 _SUMS = (  # what is tallied besides tasks by state
-    *("packs", "packed_tasks", "splits", "calls", "resent"),
+    *("packs", "packed_tasks", "splits", "calls", "resent", "reused"),
     *("input_tokens", "output_tokens", "cached_tokens"),
 )
-_MONEY = ("cost", "presumed")  # tallied too, in picodollars
+_MONEY = ("cost", "presumed", "saved")  # tallied too, in picodollars
 
 
 def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> Progress:

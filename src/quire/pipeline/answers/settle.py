@@ -58,6 +58,7 @@ from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.record import return_tasks
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.pipeline.stages.critics import acceptance_move, by_stage, follow_up, record_inputs_used
+from quire.pipeline.stages.followers import wake_followers
 from quire.plan.failure_limits import FAILED_CALLS, REFUSED, WINDOW
 from quire.plan.retrying import Accept, AnswerStep, AskAgain, GiveUp, TaskTries, after_answer
 
@@ -420,8 +421,17 @@ def _write(tx: Transaction, outcome: _Outcome, now: datetime) -> None:
         tx.tallies.add_tallies(stage, {"splits": splits})
     if outcome.reading:
         record_inputs_used(tx, outcome.reading, now)
+    _follow_up(tx, outcome, now)
+
+
+def _follow_up(tx: Transaction, outcome: _Outcome, now: datetime) -> None:
+    """See to all who waited for these answers."""
+    for stage, tasks in by_stage(outcome.given_up).items():
+        wake_followers(tx, stage, tasks)
     for stage, tasks in by_stage(outcome.accepted).items():
         spec = outcome.contexts[stage].spec
+        if acceptance_move(spec, stage) == TaskMove.ACCEPT:
+            wake_followers(tx, stage, tasks)
         if len(spec.stages) > 1:
             follow_up(tx, spec, stage, tasks, now)
 

@@ -1,7 +1,7 @@
 """Prepare: ready tasks become packed, rendered, queued requests, just in time."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import count
 from typing import NamedTuple
@@ -32,7 +32,7 @@ from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.record import drop_requests, hold_run
 from quire.pipeline.calls.render import GatheredTasks, gather_ready, prompt_of
 from quire.pipeline.contexts import Contexts, LaneContext, Sizes
-from quire.plan.failure_limits import EXPECTED, FIRST_CALLS, NEVER
+from quire.plan.failure_limits import EXPECTED, FIRST_CALLS, NEVER, REUSED
 from quire.plan.history import turn_bytes
 from quire.plan.job_forecasts import EARLY_TASKS
 from quire.plan.packing import pack
@@ -67,8 +67,40 @@ class Pack(NamedTuple):
     estimates: Sequence[int]  # of each one's output, in tokens, as far as it is to be allowed
 
 
-def prepare(tx: Transaction, contexts: Contexts, context: LaneContext, now: datetime) -> int:
-    """Refill a lane's queue when it runs low; returns how many requests were added."""
+class SharedTasks(NamedTuple):
+    """Tasks that must be asked, of those that were about to be."""
+
+    asked: list[ReadyTask]
+    moved: int  # others, which need not be: they have an answer, or wait for another's
+
+
+ShareQuestions = Callable[
+    [Transaction, LaneContext, GatheredTasks, list[ReadyTask], datetime], SharedTasks
+]
+
+
+def ask_all(
+    _tx: Transaction,
+    _context: LaneContext,
+    _gathered: GatheredTasks,
+    ready: list[ReadyTask],
+    _now: datetime,
+) -> SharedTasks:
+    """Ask every task, whoever asks the same."""
+    return SharedTasks(ready, 0)
+
+
+def prepare(
+    tx: Transaction,
+    contexts: Contexts,
+    context: LaneContext,
+    now: datetime,
+    share: ShareQuestions = ask_all,
+) -> int:
+    """Refill a lane's queue when it runs low; returns how much was done.
+
+    `share` says which tasks need not be asked.
+    """
     if not check_plugins(tx, contexts, context.spec, now):
         return 0
     if not check_failures(tx, contexts, context, now):
@@ -91,10 +123,11 @@ def prepare(tx: Transaction, contexts: Contexts, context: LaneContext, now: date
     unfinished = [task for task in gathered.tasks if task.id in gathered.continued][:slots]
     continued = queue_continuations(tx, contexts, context, unfinished)
     ready = _set_aside_oversized(tx, context, gathered, sizes)
-    packs = _packs(context, sizes, ready, more=more)[: slots - continued]
+    shared = share(tx, context, gathered, ready, now)
+    packs = _packs(context, sizes, shared.asked, more=more)[: slots - continued]
     if packs:
         _queue(tx, contexts, context, packs, gathered)
-    return continued + len(packs)
+    return continued + len(packs) + shared.moved
 
 
 def _slots(tx: Transaction, context: LaneContext, queue: int) -> int:
@@ -142,7 +175,7 @@ def _early_room(tx: Transaction, contexts: Contexts, context: LaneContext, now: 
         return NO_LIMIT
     counts = tx.tallies.tallies_of_stage(context.stage_id)
     failed = counts.get(TaskState.FAILED, 0)
-    ended = failed + counts.get(TaskState.DONE, 0)
+    ended = failed + counts.get(TaskState.DONE, 0) - counts.get(REUSED, 0)
     if ended < EARLY_TASKS:
         packed, proposed = counts.get(TaskState.PACKED, 0), counts.get(TaskState.PROPOSED, 0)
         stuck = contexts.call_health[context.facts.name].stuck_tasks(context.lane_id)

@@ -161,8 +161,10 @@ def _inputs_as_used(
     return {
         task: [
             row._replace(result_id=result, data=data.get(result) if result else None)
-            for row, result in zip(rows, used.get(task, ()), strict=False)
+            for row, result in zip(rows, used[task], strict=False)
         ]
+        if task in used  # an answer that was taken from elsewhere was never rendered here
+        else rows
         for task, rows in inputs.items()
     }
 
@@ -297,6 +299,7 @@ class GatheredTasks(NamedTuple):
     compressed: frozenset[TaskId] = frozenset()  # whose prompts were looked at before
     continued: frozenset[TaskId] = frozenset()  # whose answers are not whole, and are gone on with
     turns: Mapping[TaskId, tuple[Turn, ...]] = NO_TURNS  # what was said before each
+    rendered: RenderedTasks | None = None  # in which words; None: as their blocks stand
 
 
 def gather_ready(tx: Transaction, context: LaneContext, limit: int) -> GatheredTasks:
@@ -323,7 +326,7 @@ def gather_ready(tx: Transaction, context: LaneContext, limit: int) -> GatheredT
     rows = done.rows.values()
     compressed = frozenset(row.id for row in rows if row.compression)
     return GatheredTasks(
-        tasks, used, _complaints(rows), compressed, _continued_tasks(rows), done.turns
+        tasks, used, _complaints(rows), compressed, _continued_tasks(rows), done.turns, done
     )
 
 

@@ -1,7 +1,7 @@
 """Corpus: a parsed source becomes a document with blocks; purge erases it with all about it."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
@@ -11,11 +11,12 @@ import orjson
 from quire.domain.data import canonical_json
 from quire.domain.documents import Block, ParsedDocument
 from quire.domain.errors import Conflict, SourceUnreadable
-from quire.domain.ids import DocumentId, fingerprint
+from quire.domain.ids import DocumentId, TaskId
 from quire.domain.states import TASK_OPEN, RequestState, TaskMove
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.documents import NewBlock
 from quire.pipeline.calls.record import drop_requests
+from quire.plan.questions import HALF, block_content, question_number
 
 CHUNK = 2000  # blocks held in memory at once
 
@@ -49,7 +50,7 @@ def ingest(
         rows = [_block_row(block) for block in chunk]
         types.update([row.block_type for row in rows])
         characters += sum([len(row.content) for row in rows])
-        tx.documents.add_blocks(document, rows)
+        tx.documents.name_contents(tx.documents.add_blocks(document, rows))
     if not types:
         raise SourceUnreadable(f"{parsed.source_locator}: there is nothing in it to ask about")
     tx.documents.set_document_counts(document, dict(types), characters)
@@ -64,7 +65,7 @@ def _block_row(block: Block) -> NewBlock:
         canonical_json(block.locator),
         orjson.dumps(block.headings).decode() if block.headings else "[]",
         content,
-        fingerprint(kind, content),
+        block_content(kind, content),
         len(orjson.dumps(content)),
     )
 
@@ -99,5 +100,16 @@ def purge(tx: Transaction, document: DocumentId, now: datetime) -> PurgeCounts:
     owed = [task for task, state in touched.tasks if state in TASK_OPEN]
     tx.tasks.move_tasks(TaskMove.CANCEL, owed)
     tx.purges.erase_exchanges([request for request, _ in requests], now)
+    _forget_questions(tx, [task for task, _ in touched.tasks])
     tx.purges.erase_documents(touched, now)
     return PurgeCounts(len(requests), len(owed), len(touched.documents))
+
+
+def _forget_questions(tx: Transaction, tasks: Sequence[TaskId]) -> None:
+    """Erase the numbers that questions were found by: they come from what was asked."""
+    numbers: dict[bytes, set[int]] = defaultdict(set)
+    for _, question_hash, content in tx.questions.questions_of_tasks(tasks) if tasks else ():
+        stage, asked = bytes(question_hash[:HALF]), bytes(question_hash[HALF:])
+        numbers[stage] |= {question_number(asked), content or 0}
+    for stage, contents in numbers.items():
+        tx.questions.forget_questions(question_number(stage), sorted(contents), tasks)

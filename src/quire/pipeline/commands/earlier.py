@@ -8,6 +8,7 @@ from quire.domain.recipes import Recipe
 from quire.domain.runs import Run
 from quire.domain.states import TaskState
 from quire.ledger.ledger import Transaction
+from quire.pipeline.commands.answered import find_answered
 from quire.pipeline.commands.start import OPERATIONAL, Order, run_key
 from quire.recipes.policy_layers import policy_from_json
 from quire.recipes.recipe_snapshots import recipe_from_json, recipe_to_json
@@ -29,6 +30,8 @@ def find_earlier(tx: Transaction, order: Order) -> EarlierAnswers | None:
     """What a new run of this order would ask again; nothing, if that is wanted or goes on."""
     unasked = order.new or order.reuse is not None or order.sample is not None
     if unasked or tx.runs.newest_run_of_key(run_key(order)) is not None:
+        return None
+    if find_answered(tx, order).blocks:  # those are taken, whichever run they are of
         return None
     questions = _questions(order.recipe)
     for run in tx.runs.list_whole_runs(LOOKED_AT):

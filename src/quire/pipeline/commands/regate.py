@@ -14,8 +14,7 @@ from quire.domain.states import ReviewState, RunMove, TaskMove, TaskState
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.controls import AnsweredTask
 from quire.ledger.tables.tasks import TaskNote
-from quire.pipeline.answers.judging import GivenAnswer, judge_answer, judge_pieces, parts_of
-from quire.pipeline.answers.settle import members_by_request
+from quire.pipeline.answers.judging import judge_stored_answers, parts_of
 from quire.pipeline.calls.compress import with_compression_notes
 from quire.pipeline.commands.control import (
     check_not_cancelled,
@@ -95,27 +94,16 @@ def _verdicts(
     tx: Transaction, context: LaneContext, tasks: Sequence[TaskId]
 ) -> dict[TaskId, list[AnswerVerdict]]:
     """What the gates say of every answer to the current version of some tasks."""
-    pairs = tx.controls.answers_of_tasks(tasks)
-    answers = tx.controls.stored_answers(sorted({attempt for _, attempt in pairs}))
-    requests = sorted({answer.request_id for answer in answers})
-    rows = tx.subjects.members_of_requests(requests) if requests else []
-    members = members_by_request(rows)
-    parts = parts_of(tx, context, sorted({row.task_id for row in rows}))
-    chains = tx.pieces.pieces_before([item.parent for item in answers if item.parent])
-    judged: dict[tuple[TaskId, AttemptId], AnswerVerdict] = {}
-    for answer in answers:
-        carried = members[answer.request_id]
-        if chain := chains.get(answer.parent or AttemptId(0), ()):
-            verdicts = judge_pieces(GivenAnswer(context, answer, parts, chain), carried).verdicts
-        else:
-            verdicts = judge_answer(context, answer, carried, parts).verdicts
-        for row in carried:
-            verdict = AnswerVerdict(answer.attempt_id, answer.request_id, verdicts[row.wire_id])
-            judged[row.task_id, answer.attempt_id] = verdict
     found: dict[TaskId, list[AnswerVerdict]] = defaultdict(list)
-    for task, attempt in pairs:
-        if (task, attempt) in judged:
-            found[task].append(judged[task, attempt])
+    given = tx.controls.answers_of_tasks(tasks)
+    answers = tx.controls.stored_answers(sorted({attempt for _, attempt, _ in given}))
+    requests = {answer.attempt_id: answer.request_id for answer in answers}
+    parts = parts_of(tx, context, sorted({source for _, _, source in given}))
+    verdicts = judge_stored_answers(tx, context, answers, parts)
+    for task, attempt, source in given:
+        if (source, attempt) in verdicts:
+            verdict = verdicts[source, attempt]
+            found[task].append(AnswerVerdict(attempt, requests[attempt], verdict))
     return found
 
 

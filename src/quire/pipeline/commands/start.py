@@ -29,7 +29,8 @@ _TRAVEL = ("route", "deadline", "min_batch_size", "batch_wait", "limits")
 _HOLDS = ("hold_failed_percent", "hold_cost_percent")
 # Nor does how a model is spoken to: what it takes may be stated after it refused something else.
 _SAYING = ("limits", "wire", "max_output")
-OPERATIONAL = frozenset((*_SPEED, *_TRAVEL, *_HOLDS))
+_PAYING = ("reuse",)  # nor whether it is paid for once more
+OPERATIONAL = frozenset((*_SPEED, *_TRAVEL, *_HOLDS, *_PAYING))
 
 
 class BlockSample(NamedTuple):

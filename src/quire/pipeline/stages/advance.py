@@ -29,6 +29,7 @@ from quire.pipeline.run_spec import RunSpec
 from quire.pipeline.stages.begin import begin, hold_if_failed, stop_if_asked
 from quire.pipeline.stages.critics import sweep_critics
 from quire.pipeline.stages.expand import expand
+from quire.pipeline.stages.followers import wake_unled
 from quire.pipeline.stages.release import has_owed_tasks, has_settled_inputs, sweep
 
 DROP_CHUNK = 1000
@@ -81,14 +82,16 @@ def _advance_run(
 
 
 def _advance_stages(tx: Transaction, contexts: Contexts, wishes: Wishes, now: datetime) -> int:
-    """Begin, expand and look after every stage of a run; returns how many tasks were made."""
+    """Begin, expand and look after every stage of a run; returns how many tasks moved."""
     spec = contexts.spec_of(tx, wishes.run_id)
     if len(spec.stages) > 1:
         _sweep_stages(tx, contexts.sweep_memo, spec, wishes, now)
     stages = tx.runs.stages_of_run(wishes.run_id)
-    return sum(
+    made = sum(
         expand(tx, contexts, stage) for stage in stages if stage.state == StageState.EXPANDING
     )
+    begun = (StageState.EXPANDING, StageState.OPEN)
+    return made + sum(wake_unled(tx, stage.id) for stage in stages if stage.state in begun)
 
 
 def _sweep_stages(

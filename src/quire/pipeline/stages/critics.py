@@ -27,6 +27,7 @@ from quire.ledger.tables.critiques import ProposedResult
 from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.contexts import SweepMemo
 from quire.pipeline.run_spec import RunSpec
+from quire.pipeline.stages.followers import wake_followers
 from quire.pipeline.stages.release import release
 from quire.plan.prompt_variables import result_text
 
@@ -191,6 +192,7 @@ def follow_up(
         return
     if recipe_stage.critic:
         done = apply_critiques(tx, spec, recipe_stage, tasks, now)
+        wake_followers(tx, spec.stage_ids[recipe_stage.of], done)
         _release_dependants(tx, spec, spec.stage_named(recipe_stage.of), done, now)
     _release_dependants(tx, spec, recipe_stage, tasks, now)
 

@@ -118,11 +118,18 @@ WHERE t.workspace_id = :workspace AND +t.stage_id = :stage AND t.id > :after AND
 ORDER BY t.id LIMIT :limit
 
 -- name: answers_of_tasks
--- The attempts that answered the current version of some tasks, the newest first; a piece by itself is no answer.
-SELECT t.id, a.id FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace AND t.version = rt.version
+-- The attempts that answered the current version of some tasks, the newest first, each with the task that it was asked
+-- for: an answer may have been taken from elsewhere. A piece by itself is no answer.
+SELECT t.id, a.id, t.id FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace AND t.version = rt.version
 JOIN attempts a ON a.request_id = rt.request_id AND a.state = 'settled'
 JOIN responses p ON p.attempt_id = a.id AND p.decoded IS NOT NULL
-WHERE rt.task_id IN (:ids...) AND NOT EXISTS (SELECT 1 FROM pieces c WHERE c.attempt_id = a.id) ORDER BY t.id, a.id DESC
+WHERE rt.task_id IN (:ids...) AND NOT EXISTS (SELECT 1 FROM pieces c WHERE c.attempt_id = a.id)
+UNION ALL
+SELECT r.task_id, r.attempt_id, coalesce(root.task_id, o.task_id) FROM results r JOIN results o ON o.id = r.reused_from
+LEFT JOIN results root ON root.id = o.reused_from
+JOIN responses p ON p.attempt_id = r.attempt_id AND p.decoded IS NOT NULL
+WHERE r.task_id IN (:ids...) AND r.superseded_at IS NULL
+ORDER BY 1, 2 DESC
 
 -- name: stored_answers
 -- Answers that were judged before.

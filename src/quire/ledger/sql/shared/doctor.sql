@@ -23,8 +23,8 @@ FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.
 WHERE l.workspace_id = :workspace AND l.run_id = :run
 
 -- name: miscounts
--- Where the sums of the tallies are not what the tasks, requests and attempts themselves say. `splits` and what
--- failures are watched by are not among them: nothing else remembers those. All of one moment, because it is one statement.
+-- Where the sums of the tallies are not what the tasks, requests and attempts themselves say. `splits`, what was
+-- saved and what failures are watched by are not among them: nothing else remembers those. All of one moment, because it is one statement.
 WITH sent AS (
     SELECT l.stage_id, a.no, a.state, a.cost, a.cost_basis, a.reserved, a.cached_tokens, a.output_tokens,
         a.input_tokens + a.cached_tokens + a.written_short_tokens + a.written_long_tokens AS input_tokens
@@ -59,7 +59,7 @@ WITH sent AS (
 ), told AS (
     SELECT t.stage_id, t.what, sum(t.delta) AS number
     FROM tallies t JOIN stages s ON s.id = t.stage_id JOIN runs r ON r.id = s.run_id
-    WHERE r.workspace_id = :workspace AND t.what NOT IN ('splits', 'failed_calls', 'refused_answers', 'expected_cost')
+    WHERE r.workspace_id = :workspace AND t.what NOT IN ('splits', 'failed_calls', 'refused_answers', 'expected_cost', 'reused', 'saved')
         AND substr(t.what, 1, 7) NOT IN ('window_', 'allowed') GROUP BY t.stage_id, t.what
 ), both_sides AS (
     SELECT stage_id, what, number AS truth, 0 AS told FROM truth

@@ -52,6 +52,12 @@ ORDER BY CASE WHEN CAST(id AS TEXT) = :name THEN 0 ELSE 1 END, id LIMIT 3
 INSERT INTO blocks (id, workspace_id, document_id, block_index, block_type, locator, headings, content, content_hash, json_bytes)
 SELECT rows.id, rows.workspace_id, rows.document_id, rows.block_index, rows.block_type, rows.locator, rows.headings, rows.content, rows.content_hash, rows.json_bytes FROM rows
 
+-- name: name_contents
+-- New blocks that say what an earlier one does have its number.
+UPDATE blocks SET content_id = (SELECT min(f.id) FROM blocks f WHERE f.workspace_id = :workspace AND f.content_hash = blocks.content_hash)
+WHERE workspace_id = :workspace AND id IN (:ids...) AND EXISTS (
+    SELECT 1 FROM blocks f WHERE f.workspace_id = :workspace AND f.content_hash = blocks.content_hash AND f.id < blocks.id)
+
 -- name: block_sizes
 -- The size of every block of some documents, in subject order: all a forecast needs.
 SELECT b.json_bytes FROM blocks b JOIN documents d ON d.id = b.document_id

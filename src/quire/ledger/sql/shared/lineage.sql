@@ -2,7 +2,7 @@
 -- The tasks that another stage is expanded over, in subject order, from one on.
 SELECT id, state, model_no, sample, part, document_id, block_id, subject_hash, origin_id FROM tasks
 WHERE workspace_id = :workspace AND stage_id = :stage AND subject_hash >= :subject
-  AND (block_id IS NOT NULL OR length(question_hash) = 0) ORDER BY subject_hash LIMIT :limit -- not what was purged
+  AND question_hash <> :purged ORDER BY subject_hash LIMIT :limit -- not what was purged
 
 -- name: drivers_by_id
 -- The tasks that lineages began at, or that groups are about.
@@ -105,7 +105,7 @@ SELECT id, state, model_no FROM tasks WHERE workspace_id = :workspace AND stage_
 -- Tasks that waited for one of these, and wait for nothing now. What they read is looked at from its end, which is
 -- answered last: of thousands of inputs one look is enough, but for the last time.
 SELECT w.id, w.stage_id FROM tasks w
-WHERE w.id IN (SELECT ti.task_id FROM task_inputs ti WHERE ti.input_task_id IN (:ids...)) AND w.workspace_id = :workspace AND w.state = 'waiting' AND (
+WHERE w.id IN (SELECT ti.task_id FROM task_inputs ti WHERE ti.input_task_id IN (:ids...)) AND w.workspace_id = :workspace AND w.state = 'waiting' AND coalesce(w.follows, 0) = 0 AND (
     SELECT o.ordinal FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
     WHERE o.task_id = w.id AND i.state <> 'done' ORDER BY o.ordinal DESC LIMIT 1) IS NULL
 ORDER BY w.id
@@ -122,14 +122,14 @@ ORDER BY w.id
 
 -- name: tasks_to_release
 -- Tasks of a stage that wait for nothing: every input is done.
-SELECT w.id FROM tasks w WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'waiting' AND NOT EXISTS (
+SELECT w.id FROM tasks w WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'waiting' AND coalesce(w.follows, 0) = 0 AND NOT EXISTS (
     SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
     WHERE o.task_id = w.id AND i.state <> 'done')
 ORDER BY w.id LIMIT :limit
 
 -- name: gathering_tasks_to_release
 -- Tasks of a stage that take what there is: no input is still owed, and one is done, of the stage they are about if any.
-SELECT w.id FROM tasks w WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'waiting'
+SELECT w.id FROM tasks w WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'waiting' AND coalesce(w.follows, 0) = 0
   AND NOT EXISTS (SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
     WHERE o.task_id = w.id AND i.state IN ('waiting', 'ready', 'packed', 'proposed'))
   AND EXISTS (SELECT 1 FROM task_inputs o JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace
@@ -140,7 +140,7 @@ ORDER BY w.id LIMIT :limit
 -- Tasks of a stage that wait for what will not come, with the first input that ended so.
 SELECT w.id, min(i.id), min(s.name) FROM tasks w JOIN task_inputs o ON o.task_id = w.id
 JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace JOIN stages s ON s.id = i.stage_id
-WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'waiting' AND i.state IN ('failed', 'blocked', 'cancelled')
+WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'waiting' AND coalesce(w.follows, 0) = 0 AND i.state IN ('failed', 'blocked', 'cancelled')
 GROUP BY w.id ORDER BY w.id LIMIT :limit
 
 -- name: gathering_tasks_to_block
@@ -148,7 +148,7 @@ GROUP BY w.id ORDER BY w.id LIMIT :limit
 SELECT w.id, min(CASE WHEN i.state IN ('failed', 'blocked', 'cancelled') THEN i.id END), min(CASE WHEN i.state IN ('failed', 'blocked', 'cancelled') THEN s.name END)
 FROM tasks w LEFT JOIN task_inputs o ON o.task_id = w.id
 LEFT JOIN tasks i ON i.id = o.input_task_id AND i.workspace_id = :workspace LEFT JOIN stages s ON s.id = i.stage_id
-WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'waiting'
+WHERE w.workspace_id = :workspace AND w.stage_id = :stage AND w.state = 'waiting' AND coalesce(w.follows, 0) = 0
 GROUP BY w.id HAVING max(CASE WHEN i.state IN ('waiting', 'ready', 'packed', 'proposed') OR (i.state = 'done' AND (:about = 0 OR i.stage_id = :about)) THEN 1 ELSE 0 END) = 0
 ORDER BY w.id LIMIT :limit
 

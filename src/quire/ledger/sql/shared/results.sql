@@ -13,7 +13,7 @@ WHERE t.workspace_id = :workspace AND s.id IN (:stages...) AND t.state = 'done' 
 
 -- name: export_rows
 -- Every block of a run's inputs, or of its sample of them, in order, with its task and current result where there are any.
-SELECT d.id, b.block_index, b.block_type, b.locator, CASE WHEN :contents = 1 THEN b.content ELSE '' END, t.id, t.state, t.error, t.tries, res.data, res.review_state, res.version, res.notes
+SELECT d.id, b.block_index, b.block_type, b.locator, CASE WHEN :contents = 1 THEN b.content ELSE '' END, t.id, t.state, t.error, t.tries, res.data, res.review_state, res.version, res.notes, res.reused_from
 FROM run_documents rd
 JOIN documents d ON d.id = rd.document_id AND d.workspace_id = :workspace
 JOIN blocks b ON b.document_id = d.id AND b.workspace_id = :workspace

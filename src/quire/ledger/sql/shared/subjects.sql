@@ -19,7 +19,7 @@ WHERE t.workspace_id = :workspace AND t.id IN (:ids...)
 -- Tasks with all that is said of them alone.
 SELECT t.id, t.version, t.calls, t.pack_cap, t.output_floor, t.next_kind, t.error, t.model_no, t.sample, t.part,
     coalesce(b.block_index, 0), b.block_type, b.content, coalesce(t.document_id, b.document_id), t.judged_result_id,
-    t.compression
+    t.compression, t.question_hash, coalesce(b.content_id, b.id)
 FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.id IN (:ids...) ORDER BY t.id
 

@@ -26,7 +26,7 @@ ORDER BY t.id DESC, rd.ordinal DESC LIMIT 1
 
 -- name: ready_tasks
 -- What may be packed, in subject order: ready, and no live request carries this version.
-SELECT t.id, t.version, t.calls, t.pack_cap, t.output_floor, b.json_bytes, b.block_index, b.block_type, b.content
+SELECT t.id, t.version, t.calls, t.pack_cap, t.output_floor, b.json_bytes, b.block_index, b.block_type, b.content, coalesce(b.content_id, b.id)
 FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.model_no = 0 AND t.state = 'ready'
   AND NOT EXISTS (
@@ -107,6 +107,6 @@ WHERE t.workspace_id = :workspace AND t.id = :id
 
 -- name: task_content
 -- One task as prepare would read it, whatever its state.
-SELECT t.id, t.version, t.calls, t.pack_cap, t.output_floor, b.json_bytes, b.block_index, b.block_type, b.content
+SELECT t.id, t.version, t.calls, t.pack_cap, t.output_floor, b.json_bytes, b.block_index, b.block_type, b.content, coalesce(b.content_id, b.id)
 FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.id = :id

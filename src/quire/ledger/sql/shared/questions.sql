@@ -1,0 +1,88 @@
+-- name: find_askers
+-- Who asks some of a stage's questions, here or in other stages.
+SELECT content, stage_id, task_id FROM questions WHERE question = :question AND content IN (:contents...) ORDER BY content, stage_id
+
+-- name: add_questions
+-- rows: question int, content int, stage_id int, task_id int
+INSERT INTO questions (question, content, stage_id, task_id)
+SELECT rows.question, rows.content, rows.stage_id, rows.task_id FROM rows
+
+-- name: take_over_questions
+-- rows: question int, content int, stage_id int, task_id int
+UPDATE questions SET task_id = rows.task_id
+FROM rows WHERE questions.question = rows.question AND questions.content = rows.content AND questions.stage_id = rows.stage_id
+
+-- name: note_questions
+-- What tasks ask, once it has been put into words.
+-- rows: id int, question_hash bytes
+UPDATE tasks SET question_hash = rows.question_hash FROM rows WHERE tasks.id = rows.id
+
+-- name: askers_by_id
+-- Tasks that ask what others do, each with the answer that those may take: accepted, whole here, and nobody's but the
+-- model's. An answer that was itself taken from elsewhere says where it was given.
+SELECT t.id, t.stage_id, t.state, t.question_hash, r.id, coalesce(o.id, r.id), coalesce(o.task_id, t.id), r.attempt_id, r.notes
+FROM tasks t LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL AND r.origin = 'model'
+    AND r.review_state IN ('unreviewed', 'approved') AND r.data IS NOT NULL AND r.attempt_id IS NOT NULL
+LEFT JOIN results o ON o.id = r.reused_from
+WHERE t.workspace_id = :workspace AND t.id IN (:ids...) ORDER BY t.id
+
+-- name: asked_questions
+SELECT id, question_hash, follows FROM tasks WHERE workspace_id = :workspace AND id IN (:ids...) ORDER BY id
+
+-- name: critics_of_renewed_answers
+-- Critics of answers that were asked for once more.
+SELECT c.id FROM tasks c JOIN results r ON r.id = c.judged_result_id AND r.version > 1
+WHERE c.workspace_id = :workspace AND c.id IN (:ids...) ORDER BY c.id
+
+-- name: costs_of_attempts
+-- What each task's share of some calls was.
+SELECT a.id, coalesce(a.cost, 0) / (CASE WHEN q.tasks > 0 THEN q.tasks ELSE 1 END)
+FROM attempts a JOIN requests q ON q.id = a.request_id WHERE a.id IN (:ids...)
+
+-- name: add_reused_results
+-- rows: task_id int, version int, attempt_id int, gate_version text, data text, notes text, reused_from int
+INSERT INTO results (task_id, version, attempt_id, gate_version, data, notes, reused_from, created_at, origin)
+SELECT rows.task_id, rows.version, rows.attempt_id, rows.gate_version, rows.data, rows.notes, rows.reused_from, :created_at, 'model' FROM rows
+
+-- name: follow_tasks
+-- rows: id int, leader int
+UPDATE tasks SET follows = rows.leader FROM rows WHERE tasks.id = rows.id
+
+-- name: stop_following
+UPDATE tasks SET follows = 0 WHERE workspace_id = :workspace AND id IN (:ids...)
+
+-- name: has_followers
+SELECT 1 FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage AND state = 'waiting' AND follows > 0 LIMIT 1
+
+-- name: followers_of_tasks
+-- Whether they still wait, their move says: with a condition for it, PostgreSQL may read all that waits.
+SELECT id FROM tasks WHERE workspace_id = :workspace AND follows > 0 AND follows IN (:leaders...) ORDER BY id
+
+-- name: followers_in_stage
+SELECT id FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage AND state = 'waiting' AND follows > 0 ORDER BY follows LIMIT :limit
+
+-- name: questions_of_tasks
+-- What some tasks ask, and the content of the blocks they are about.
+SELECT t.id, t.question_hash, coalesce(b.content_id, b.id) FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+WHERE t.workspace_id = :workspace AND t.id IN (:ids...) ORDER BY t.id
+
+-- name: forget_questions
+DELETE FROM questions WHERE question = :question AND content IN (:contents...) AND task_id IN (:tasks...)
+
+-- name: is_asked
+SELECT 1 FROM questions WHERE question = :question LIMIT 1
+
+-- name: count_contents
+-- How many blocks there are in some documents, and how many of them say something of their own.
+SELECT count(*), count(DISTINCT coalesce(content_id, id)) FROM blocks WHERE workspace_id = :workspace AND document_id IN (:documents...)
+
+-- name: count_answered
+-- How many blocks of some documents were asked about and answered, how many contents those are, and what that cost.
+SELECT count(*), count(DISTINCT content), coalesce(sum(cost), 0) FROM (
+    SELECT b.id, q.content, max(coalesce(a.cost, 0) / (CASE WHEN c.tasks > 0 THEN c.tasks ELSE 1 END)) AS cost
+    FROM blocks b JOIN questions q ON q.question = :question AND q.content = coalesce(b.content_id, b.id)
+    JOIN tasks t ON t.id = q.task_id AND t.workspace_id = :workspace AND t.state = 'done'
+    JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL AND r.origin = 'model'
+        AND r.review_state IN ('unreviewed', 'approved') AND r.data IS NOT NULL
+    JOIN attempts a ON a.id = r.attempt_id JOIN requests c ON c.id = a.request_id
+    WHERE b.workspace_id = :workspace AND b.document_id IN (:documents...) GROUP BY b.id, q.content) AS answered

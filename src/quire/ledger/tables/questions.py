@@ -1,0 +1,137 @@
+"""Questions: who asks what, whose answer others may take, and who waits for it."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from quire.domain.ids import AttemptId, DocumentId, ResultId, StageId, TaskId
+from quire.domain.states import TaskState
+from quire.ledger.stored_values import to_micros
+from quire.ledger.tables.results import AcceptedAnswer, notes_json
+from quire.ledger.tables.table import Table
+
+
+class Asker(NamedTuple):
+    """A task that asks a question, with the answer that others may take, if it has one."""
+
+    task_id: TaskId
+    stage_id: StageId
+    state: TaskState
+    question_hash: bytes
+    result_id: ResultId | None
+    root_id: ResultId | None  # the result that was made of the call itself
+    root_task_id: TaskId  # the task that the call was about
+    attempt_id: AttemptId | None
+    notes: str | None  # JSON
+
+
+class AskedQuestion(NamedTuple):
+    """What a task asks, and whether it waits for somebody else's answer, or did."""
+
+    task_id: TaskId
+    question_hash: bytes
+    follows: TaskId | None  # 0: it did, and looks after itself
+
+
+# number of the stage's question, number of the content, stage, who asks
+QuestionRow = tuple[int, int, StageId, TaskId]
+
+
+class Questions(Table):
+    """The workspace's questions."""
+
+    def find_askers(
+        self, question: int, contents: Sequence[int]
+    ) -> dict[int, list[tuple[StageId, TaskId]]]:
+        """Who asks some questions, in any stage, by the number of the content."""
+        found: dict[int, list[tuple[StageId, TaskId]]] = defaultdict(list)
+        asked = {"question": question, "contents": contents}
+        for content, stage, task in self._connection.run("find_askers", **asked):
+            found[content].append((stage, task))
+        return found
+
+    def add_questions(self, rows: Sequence[QuestionRow]) -> int:
+        """Say who asks new questions; returns how many: another worker may have been quicker."""
+        return self._connection.run_many("add_questions", rows)
+
+    def take_over_questions(self, rows: Sequence[QuestionRow]) -> None:
+        """Say who asks questions of a stage now."""
+        self._connection.run_many("take_over_questions", rows)
+
+    def note_questions(self, asked: Sequence[tuple[TaskId, bytes]]) -> None:
+        """Write down what tasks ask."""
+        self._connection.run_many("note_questions", asked)
+
+    def askers_by_id(self, tasks: Sequence[TaskId]) -> dict[TaskId, Asker]:
+        """Tasks of this workspace that ask questions."""
+        found = self._list(Asker, "askers_by_id", ids=list(tasks))
+        return {asker.task_id: asker for asker in found}
+
+    def asked_questions(self, tasks: Sequence[TaskId]) -> dict[TaskId, AskedQuestion]:
+        """What some tasks ask."""
+        found = self._list(AskedQuestion, "asked_questions", ids=list(tasks))
+        return {asked.task_id: asked for asked in found}
+
+    def critics_of_renewed_answers(self, critics: Sequence[TaskId]) -> set[TaskId]:
+        """Which critics judge an answer that was asked for once more."""
+        return set(self._column("critics_of_renewed_answers", ids=list(critics)))
+
+    def costs_of_attempts(self, attempts: Sequence[AttemptId]) -> dict[AttemptId, int]:
+        """What calls cost, in picodollars, for each task that they carried."""
+        return dict(self._connection.run("costs_of_attempts", ids=list(attempts)))
+
+    def add_reused_results(
+        self, taken: Sequence[tuple[AcceptedAnswer, ResultId]], now: datetime
+    ) -> None:
+        """Keep answers that were given to others, each with the result it is taken from."""
+        rows = [(*answer[:5], notes_json(answer[5]), root) for answer, root in taken]
+        self._connection.run_many("add_reused_results", rows, created_at=to_micros(now))
+
+    def follow_tasks(self, pairs: Sequence[tuple[TaskId, TaskId]]) -> None:
+        """Let tasks wait for the answer of another, which asks the same."""
+        self._connection.run_many("follow_tasks", pairs)
+
+    def has_followers(self, stage: StageId) -> bool:
+        """Whether a task of a stage waits for the answer of another of it."""
+        return bool(self._run("has_followers", stage=stage))
+
+    def followers_of_tasks(self, leaders: Sequence[TaskId]) -> list[TaskId]:
+        """Who waits, or waited, for the answers of some tasks."""
+        return self._column("followers_of_tasks", leaders=list(leaders))
+
+    def followers_in_stage(self, stage: StageId, limit: int) -> list[TaskId]:
+        """Who waits for the answer of anybody in a stage."""
+        return self._column("followers_in_stage", stage=stage, limit=limit)
+
+    def stop_following(self, tasks: Sequence[TaskId]) -> None:
+        """Let tasks look after themselves."""
+        self._change("stop_following", ids=list(tasks))
+
+    def questions_of_tasks(self, tasks: Sequence[TaskId]) -> list[tuple[TaskId, bytes, int | None]]:
+        """What some tasks ask, and the number of their block's content."""
+        return self._run("questions_of_tasks", ids=list(tasks))
+
+    def forget_questions(
+        self, question: int, contents: Sequence[int], tasks: Sequence[TaskId]
+    ) -> None:
+        """Forget that some tasks ask some questions."""
+        numbers = {"contents": list(contents), "tasks": list(tasks)}
+        self._connection.change("forget_questions", question=question, **numbers)
+
+    def is_asked(self, question: int) -> bool:
+        """Whether a stage's question was asked about anything yet."""
+        return bool(self._connection.run("is_asked", question=question))
+
+    def count_contents(self, documents: Sequence[DocumentId]) -> tuple[int, int]:
+        """How many blocks documents have, and how many of those say something of their own."""
+        blocks, contents = self._run("count_contents", documents=list(documents))[0]
+        return blocks, contents
+
+    def count_answered(
+        self, question: int, documents: Sequence[DocumentId]
+    ) -> tuple[int, int, int]:
+        """How many blocks of documents are answered, of how many contents, and at what cost."""
+        about = {"question": question, "documents": list(documents)}
+        blocks, contents, cost = self._run("count_answered", **about)[0]
+        return blocks, contents, int(cost)

@@ -1,0 +1,323 @@
+"""Reuse: a question that was answered before is not asked again, and the same is asked once.
+
+Whoever packs tasks says here what they ask, just before they are packed. A question that nobody
+asks yet is written down, with the task that asks it from now on. Otherwise the task takes the
+answer that is there, judged by the gates of its own stage, for nothing; or waits for whoever asks
+the same in this stage, and is looked at again when that has ended; or it asks for itself, because
+what there is does not do.
+
+What could go wrong: two workers pack the same question at one moment (the ledger lets one of them
+write it down, and the other looks again), whoever others wait for fails, is cancelled, purged or
+blocked (`followers.py` wakes them, and nobody waits twice), or an answer is no answer to the
+question any more because what its task read has changed (then its task asks another question, and
+fingerprints are compared, not only the numbers that they are found by). Only a task's first version
+takes an answer: whoever is asked once more is meant to be asked. No task waits for another run,
+which may be held, or have nobody who works on it.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
+from datetime import datetime
+from typing import NamedTuple
+
+from quire.domain.data import plain_json, stored_json
+from quire.domain.gates import Judgement, NoteKind, Verdict
+from quire.domain.ids import AttemptId, ResultId, TaskId
+from quire.domain.requests import RequestKind
+from quire.domain.states import TaskMove, TaskState
+from quire.domain.tasks import ReadyTask
+from quire.ledger.ledger import Transaction
+from quire.ledger.tables.questions import AskedQuestion, Asker, QuestionRow
+from quire.ledger.tables.results import AcceptedAnswer
+from quire.pipeline.answers.judging import judge_stored_answers, parts_of
+from quire.pipeline.calls.compress import with_compression_notes
+from quire.pipeline.calls.prepare import SharedTasks
+from quire.pipeline.calls.render import GatheredTasks, RenderedTasks, render
+from quire.pipeline.contexts import LaneContext
+from quire.pipeline.stages.critics import acceptance_move, follow_up
+from quire.plan.failure_limits import REUSED, SAVED
+from quire.plan.questions import question_number, rendered_content
+
+_ANSWERING = (TaskState.READY, TaskState.PACKED, TaskState.PROPOSED)  # an answer is to be expected
+_ASKING = (*_ANSWERING, TaskState.DONE)
+
+
+class _Match(NamedTuple):
+    """A task, and who else asks the same."""
+
+    task: ReadyTask
+    asked: AskedQuestion
+    askers: list[Asker]
+
+
+class _TakenAnswer(NamedTuple):
+    """An answer that a task takes from another."""
+
+    task: ReadyTask
+    asker: Asker
+    verdict: Verdict
+
+
+def share_questions(
+    tx: Transaction,
+    context: LaneContext,
+    gathered: GatheredTasks,
+    ready: list[ReadyTask],
+    now: datetime,
+) -> SharedTasks:
+    """Which of these must be asked; the others have their answers, or wait for another's."""
+    if gathered.rendered is not None:
+        ready = _note_rendered(tx, context, gathered.rendered, ready)
+    asking, moved = ready, 0
+    while asking:
+        division = _look(tx, context, gathered, asking, now)
+        tx.questions.take_over_questions(division.taken_over)
+        _follow(tx, division.follows)
+        moved += len(asking) - len(division.asked)
+        asking = division.asked
+        if tx.questions.add_questions(division.new) == len(division.new):
+            break
+        # else another worker has begun to ask some of it, at this very moment: look again
+    return SharedTasks(asking, moved)
+
+
+class _Division(NamedTuple):
+    """What becomes of tasks that are about to be asked."""
+
+    asked: list[ReadyTask]
+    new: list[QuestionRow]  # questions that nobody asks yet
+    taken_over: Sequence[QuestionRow] = ()  # whose asker came to nothing
+    follows: Sequence[tuple[TaskId, TaskId]] = ()  # who waits for whom
+
+
+def _look(
+    tx: Transaction,
+    context: LaneContext,
+    gathered: GatheredTasks,
+    ready: list[ReadyTask],
+    now: datetime,
+) -> _Division:
+    key, stage = context.question_key, context.stage_id
+    contents = [task.content_key for task in ready]
+    known = tx.questions.find_askers(key, contents)
+    if not known and len(set(contents)) == len(contents):  # as a rule
+        return _Division(ready, [(key, task.content_key, stage, task.id) for task in ready])
+    matches = _matches(tx, known, ready)
+    sharing = _sharing_tasks(tx, context, gathered, ready)
+    taken = _take_answers(
+        tx, context, gathered, [matches[it] for it in matches if it in sharing], now
+    )
+    asking = [task for task in ready if task.id not in taken]
+    return _divide(context, asking, sharing, known, matches)
+
+
+def _note_rendered(
+    tx: Transaction, context: LaneContext, done: RenderedTasks, ready: Sequence[ReadyTask]
+) -> list[ReadyTask]:
+    """Tasks with the number of what they ask; what was said against earlier answers is no part."""
+    again = [task.id for task in ready if done.rows[task.id].next_kind == RequestKind.REPAIR]
+    plain = render(tx, context.spec, context.stage_prompt, again, critiques={}) if again else done
+    drawn = context.name_experiment()
+    found: list[ReadyTask] = []
+    new: list[tuple[TaskId, bytes]] = []
+    for task in ready:
+        asked = plain if task.id in plain.contents else done
+        row, content, turns = done.rows[task.id], asked.contents[task.id], asked.turns.get(task.id)
+        kind = task.block_type if context.stage.schema is not None else ""
+        half = rendered_content(kind, content, turns or (), drawn, row.sample)
+        number = question_number(half)
+        if row.content_id and content == row.content and not turns and not drawn:
+            number = row.content_id  # a block as it stands, wherever else it is asked about
+        found.append(task._replace(content_key=number))
+        if bytes(row.question_hash) != context.question + half:
+            new.append((task.id, context.question + half))
+    tx.questions.note_questions(new)
+    return found
+
+
+_Askers = Mapping[int, Sequence[tuple[int, TaskId]]]  # by content: the stage, and who asks there
+
+
+def _matches(tx: Transaction, known: _Askers, ready: Sequence[ReadyTask]) -> dict[TaskId, _Match]:
+    """Who else asks what some tasks ask; only those are here that somebody else asks."""
+    found = [
+        (task, others)
+        for task in ready
+        if (others := [it for _, it in known.get(task.content_key, ()) if it != task.id])
+    ]
+    if not found:
+        return {}
+    askers = tx.questions.askers_by_id(sorted({other for _, others in found for other in others}))
+    asked = tx.questions.asked_questions([task.id for task, _ in found])
+    return {
+        task.id: _Match(
+            task,
+            asked[task.id],
+            [
+                askers[other]
+                for other in others
+                if other in askers
+                and bytes(askers[other].question_hash) == bytes(asked[task.id].question_hash)
+            ],
+        )
+        for task, others in found
+    }
+
+
+def _sharing_tasks(
+    tx: Transaction, context: LaneContext, gathered: GatheredTasks, ready: Sequence[ReadyTask]
+) -> set[TaskId]:
+    """Which tasks are asked for the first time, and may do with another's answer.
+
+    A critic of an answer that was asked for once more is itself meant to be asked.
+    """
+    if not context.policy.reuse:
+        return set()
+    repairs = gathered.repair_reasons
+    first = [it.id for it in ready if it.version == 1 and not it.calls]
+    fresh = {task for task in first if task not in repairs}
+    if context.stage.critic and fresh:
+        fresh -= tx.questions.critics_of_renewed_answers(sorted(fresh))
+    return fresh
+
+
+def _take_answers(
+    tx: Transaction,
+    context: LaneContext,
+    gathered: GatheredTasks,
+    matches: Sequence[_Match],
+    now: datetime,
+) -> set[TaskId]:
+    """Give tasks the answers that were given to others, where they do; returns to whom."""
+    wanted: list[tuple[ReadyTask, Asker]] = []
+    for match in matches:
+        usable = [asker for asker in match.askers if _is_usable(asker)]
+        if usable:
+            wanted.append((match.task, max(usable, key=lambda asker: asker.result_id or 0)))
+    if not wanted:
+        return set()
+    taken = [
+        _TakenAnswer(task, asker, verdict)
+        for task, asker, verdict in _judge(tx, context, wanted)
+        if verdict.judgement is Judgement.ACCEPT
+        and not any(note.kind is NoteKind.INCOMPLETE for note in verdict.notes)
+    ]
+    _write_answers(tx, context, gathered, taken, now)
+    return {answer.task.id for answer in taken}
+
+
+def _is_usable(asker: Asker) -> bool:
+    """Whether an answer stands: it was accepted, by critics too, and is whole."""
+    if asker.result_id is None or asker.state != TaskState.DONE:
+        return False
+    notes = stored_json(asker.notes) or []
+    return not any(note["kind"] == NoteKind.INCOMPLETE for note in notes)
+
+
+def _judge(
+    tx: Transaction, context: LaneContext, wanted: Sequence[tuple[ReadyTask, Asker]]
+) -> list[tuple[ReadyTask, Asker, Verdict]]:
+    """What today's gates say of stored answers; gates may look at what a grouping said of a task.
+
+    So those of whom something else was said are judged apart.
+    """
+    parts = parts_of(tx, context, [task.id for task, _ in wanted])
+    alike: dict[str, list[tuple[ReadyTask, Asker]]] = defaultdict(list)
+    for task, asker in wanted:
+        alike[plain_json(parts.get(task.id, {}))].append((task, asker))
+    found: list[tuple[ReadyTask, Asker, Verdict]] = []
+    for group in alike.values():
+        part = parts.get(group[0][0].id, {})
+        attempts = sorted({asker.attempt_id for _, asker in group if asker.attempt_id is not None})
+        answers = tx.controls.stored_answers(attempts)
+        of_tasks = {asker.root_task_id: part for _, asker in group}
+        verdicts = judge_stored_answers(tx, context, answers, of_tasks)
+        for task, asker in group:
+            verdict = verdicts.get((asker.root_task_id, asker.attempt_id or AttemptId(0)))
+            if verdict is not None:
+                found.append((task, asker, verdict))
+    return found
+
+
+def _write_answers(
+    tx: Transaction,
+    context: LaneContext,
+    gathered: GatheredTasks,
+    taken: Sequence[_TakenAnswer],
+    now: datetime,
+) -> None:
+    if not taken:
+        return
+    results: list[AcceptedAnswer] = []
+    roots: list[ResultId] = []
+    for task, asker, verdict in taken:
+        assert asker.attempt_id is not None
+        assert asker.root_id is not None
+        data, version = plain_json(verdict.data), context.gate_version
+        results.append((task.id, task.version, asker.attempt_id, version, data, verdict.notes))
+        roots.append(asker.root_id)
+    if not context.by_block:
+        results = with_compression_notes(tx, results)
+    tx.questions.add_reused_results(list(zip(results, roots, strict=True)), now)
+    tasks = [answer.task.id for answer in taken]
+    move = acceptance_move(context.spec, context.stage_id)
+    tx.tasks.move_task_group(move, context.stage_id, tasks, TaskState.READY)
+    _tally(tx, context, move, results)
+    if gathered.used:
+        used = [(task, stored_json(gathered.used[task])) for task in tasks if task in gathered.used]
+        tx.lineage.note_used_inputs(used)
+        tx.lineage.check_stale([task for task, _ in used], now)
+    if len(context.spec.stages) > 1:
+        follow_up(tx, context.spec, context.stage_id, tasks, now)
+
+
+def _tally(
+    tx: Transaction, context: LaneContext, move: TaskMove, results: Sequence[AcceptedAnswer]
+) -> None:
+    """Count what was saved; what was taken is neither a success of this run's nor a failure."""
+    costs = tx.questions.costs_of_attempts(sorted({result[2] for result in results}))
+    saved = sum([costs.get(result[2], 0) for result in results])
+    state = TaskState.PROPOSED if move == TaskMove.PROPOSE else TaskState.DONE
+    counts = {REUSED: len(results), SAVED: saved, f"window_{state}": len(results)}
+    tx.tallies.add_tallies(context.stage_id, counts)
+
+
+def _divide(
+    context: LaneContext,
+    asking: Sequence[ReadyTask],
+    sharing: Set[TaskId],
+    known: _Askers,
+    matches: Mapping[TaskId, _Match],
+) -> _Division:
+    """Let tasks wait for whoever asks the same in this stage; the others ask for themselves."""
+    leaders: dict[int, TaskId] = {}  # who asks from now on
+    asked: list[ReadyTask] = []
+    new: list[QuestionRow] = []
+    taken_over: list[QuestionRow] = []
+    follows: list[tuple[TaskId, TaskId]] = []
+    for task in asking:
+        key, match = task.content_key, matches.get(task.id)
+        mine = next((other for at, other in known.get(key, ()) if at == context.stage_id), None)
+        leader = leaders.get(key) or (mine if _has_state(match, mine, _ANSWERING) else None)
+        waited = match is not None and match.asked.follows is not None
+        if leader and leader != task.id and not waited and task.id in sharing:
+            follows.append((task.id, leader))
+            continue
+        asked.append(task)
+        if mine == task.id or key in leaders or _has_state(match, mine, _ASKING):
+            continue
+        leaders[key] = task.id
+        rows = new if mine is None else taken_over
+        rows.append((context.question_key, key, context.stage_id, task.id))
+    return _Division(asked, new, taken_over, follows)
+
+
+def _has_state(match: _Match | None, asker: TaskId | None, states: Sequence[TaskState]) -> bool:
+    askers = match.askers if match is not None else ()
+    return any(item.task_id == asker and item.state in states for item in askers)
+
+
+def _follow(tx: Transaction, pairs: Sequence[tuple[TaskId, TaskId]]) -> None:
+    if pairs:
+        tx.questions.follow_tasks(pairs)
+        tx.tasks.move_tasks(TaskMove.RESET, [task for task, _ in pairs], [TaskState.READY])
