@@ -228,9 +228,8 @@ class Engine(ContextProperties):
 
         `wait` does the work. A recipe is a name, a file or a Recipe; `parameters`, `stop_after` and
         `models` are for recipes: the first model is the run's own, stages with `models = "all"` ask
-        each. `over` may name its inputs. `reuse`: a run, and the stage before which its results are
-        kept; False: ask all. `wallet` and `budget_usd` hold a run without money, `max_cost_usd`
-        refuses what may cost more.
+        each. `reuse`: a run, and the stage before which its results are kept; False: ask all.
+        `wallet` and `budget_usd` hold a run without money, `max_cost_usd` what may cost more.
         """
         order = self.orders.resolve(
             schema=schema,
