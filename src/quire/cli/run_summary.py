@@ -31,44 +31,48 @@ def progress_json(
     """One object with everything `quire status` says, given how many workers live."""
     from quire.engine.queries import run_status
 
-    reused = {"reused": now.reused, "saved_usd": now.saved_usd}
-    return (
-        _recipe_json(head, now)
-        | reused
-        | {
-            "run": now.run_id,
-            "state": now.state,
-            "standing": run_status(now, workers),
-            "schema": None if now.is_staged else head.name,
-            "model": head.model.name,
-            "simulated": head.model.provider == "simulated",
-            "started_at": head.started_at,
-            "ended_at": head.ended_at,
-            "blocks": now.total,
-            "limit": now.task_limit,
-            "tasks": dict(now.counts),
-            "done": now.done,
-            "failed": now.failed,
-            "packs": now.packs,
-            "mean_tasks_per_pack": mean_pack(now),
-            "splits": now.splits,
-            "in_flight": now.in_flight,
-            "cut_off": now.cut_off,
-            "batches": now.batches,
-            "next_poll_at": now.next_poll_at,
-            "calls": now.calls,
-            "resent": now.resent,
-            "input_tokens": now.input_tokens,
-            "output_tokens": now.output_tokens,
-            "cached_tokens": now.cached_tokens,
-            "cost_usd": now.cost_usd,
-            "presumed_usd": now.presumed_usd,
-            "money": _money_json(now),
-            "cancelling": now.cancelling,
-            "holds": _holds_json(now),
-            "why": list(why),
-        }
-    )
+    return _recipe_json(head, now) | {
+        "run": now.run_id,
+        "state": now.state,
+        "standing": run_status(now, workers),
+        "schema": None if now.is_staged else head.name,
+        "model": head.model.name,
+        "simulated": head.model.provider == "simulated",
+        "started_at": head.started_at,
+        "ended_at": head.ended_at,
+        "blocks": now.total,
+        "limit": now.task_limit,
+        "tasks": dict(now.counts),
+        "done": now.done,
+        "failed": now.failed,
+        "packs": now.packs,
+        "mean_tasks_per_pack": mean_pack(now),
+        "splits": now.splits,
+        "in_flight": now.in_flight,
+        "cut_off": now.cut_off,
+        "batches": now.batches,
+        "next_poll_at": now.next_poll_at,
+        "calls": now.calls,
+        "resent": now.resent,
+        **_spent_json(now),
+        "cancelling": now.cancelling,
+        "holds": _holds_json(now),
+        "why": list(why),
+    }
+
+
+def _spent_json(now: Progress) -> dict[str, object]:
+    """What a run used, cost and saved."""
+    return {
+        "input_tokens": now.input_tokens,
+        "output_tokens": now.output_tokens,
+        "cached_tokens": now.cached_tokens,
+        "cost_usd": now.cost_usd,
+        "presumed_usd": now.presumed_usd,
+        "reused": now.reused,
+        "saved_usd": now.saved_usd,
+        "money": _money_json(now),
+    }
 
 
 def _money_json(now: Progress) -> dict[str, object] | None:
