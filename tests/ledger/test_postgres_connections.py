@@ -4,6 +4,7 @@ import psycopg
 import pytest
 
 from quire.ledger.ledger import open_ledger
+from tests.time_limits import wait_until
 
 OTHERS = """
     SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
@@ -54,3 +55,23 @@ def test_a_connection_that_its_server_closed_is_replaced_and_nobody_is_told(
     with ledger.transaction() as tx:
         assert tx.runs.running_wishes() == []
     ledger.close()
+
+
+def test_who_waits_while_a_ledger_is_closed_opens_no_connection_again(
+    postgres_database: str,
+) -> None:
+    with psycopg.connect(postgres_database, autocommit=True) as raw:
+
+        def count() -> int:
+            return len(raw.execute(OTHERS).fetchall())
+
+        before = count()
+        ledger = open_ledger(postgres_database)
+        ledger.wait(0.01)
+        assert count() == before + 2
+        ledger.close()
+        wait_until(lambda: count() == before)
+
+        ledger.wait(0.01)
+
+        assert count() == before

@@ -117,6 +117,7 @@ class PostgresDatabase:
         self._statements = load(self.dialect)
         self._listening: psycopg.Connection[Row] | None = None
         self._listen_lock = threading.Lock()
+        self._is_closed = False
         with _translate_errors(url):
             first = psycopg.connect(url, connect_timeout=int(CONNECT_SECONDS))  # or why not
             self._pool = psycopg_pool.ConnectionPool(
@@ -171,13 +172,19 @@ class PostgresDatabase:
         """Wait for a notification; without a connection, just wait."""
         try:
             with self._listen_lock:
-                if self._listening is None or self._listening.closed:
-                    self._listening = psycopg.connect(self.url, autocommit=True)
-                    self._listening.execute(f"LISTEN {CHANNEL}")
-                for _ in self._listening.notifies(timeout=seconds, stop_after=1):
+                for _ in self._listen().notifies(timeout=seconds, stop_after=1):
                     pass
         except psycopg.Error:
             threading.Event().wait(min(seconds, 0.5))
+
+    def _listen(self) -> "psycopg.Connection[Row]":
+        """The connection that hears notifications; nobody opens one for a ledger that is closed."""
+        if self._listening is None or (self._listening.closed and not self._is_closed):
+            self._listening = psycopg.connect(self.url, autocommit=True)
+            self._listening.execute(f"LISTEN {CHANNEL}")
+            if self._is_closed:
+                self._listening.close()
+        return self._listening
 
     def scrub(self) -> None:
         """Rewrite the tables that held documents, so that no dead row keeps their text."""
@@ -190,6 +197,7 @@ class PostgresDatabase:
 
     def close(self) -> None:
         """Close the pool and the listener."""
+        self._is_closed = True
         self._pool.close()
         if self._listening is not None:
             self._listening.close()
