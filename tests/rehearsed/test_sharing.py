@@ -41,7 +41,7 @@ def test_a_narrow_run_does_not_narrow_a_wide_one_of_the_same_model(rehearse: Reh
     here.ingest(sentences(100), "narrow")
     others = [document.id for document in here.engine.documents() if document.id not in known]
     narrow = here.engine.run(
-        schema=METADATA, model=here.asks, over=others, pack_size=1, concurrency=2
+        schema=METADATA, model=here.asks, over=others, reuse=False, pack_size=1, concurrency=2
     )
 
     sent = [0]
