@@ -103,8 +103,12 @@ JOBS: dict[str, Callable[[Engine, Sequence[str]], Job]] = {
 
 
 def measure(job: str, models: Sequence[str]) -> tuple[Measured, Measured]:
-    """Forecast and run one piece of work twice, in a ledger of its own."""
-    with tempfile.TemporaryDirectory() as folder, open_engine(f"{folder}/quire.db") as engine:
+    """Forecast and run one piece of work twice, in a ledger of its own; all is asked twice."""
+    asking = {**os.environ, "QUIRE_REUSE": "off"}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_engine(f"{folder}/quire.db", environment=asking) as engine,
+    ):
         asked = JOBS[job](engine, models)
         return run_once(asked), run_once(asked)
 

@@ -104,7 +104,7 @@ def test_a_forecast_of_more_of_the_same_grows_with_it(here: World, recipe: str) 
 
     then = here.engine.plan(recipe=recipe, model=SMALL)
 
-    more = here.engine.run(recipe=recipe, model=SMALL)
+    more = here.engine.run(recipe=recipe, model=SMALL, reuse=False)
     more.wait()
     assert more.id != first.id
     assert then.cost == pytest.approx(more.progress().cost_pico, rel=0.1)
