@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from quire.domain.errors import RecipeInvalid, UsageError
-from quire.domain.recipes import SAME, Stage
+from quire.domain.recipes import SAME, HistoryEntry, Recipe, Stage
 from quire.domain.states import RunState
 from quire.plan.lexical_ranking import LexicalRanker
 from tests.pipeline.recipe_stages import NOTED, SMALL, recipe, record_stage, text_stage
@@ -158,6 +158,42 @@ def test_prompts_that_cannot_fit_are_planned_at_nothing_and_fail_unsent(
     assert (now.done, now.failed, here.model.calls) == (1, 1, 1)
     [group] = here.engine.queries.failures(run.id)
     assert group.cause == "the prompt does not fit the model's window, and was not sent"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        recipe(
+            text_stage("brief", "each_document", "{{ parameters.b }} {{ document.text }}"),
+            b=TOO_LONG[0],
+        ),
+        recipe(
+            text_stage(
+                "reply",
+                "each_document",
+                "What of {{ document.text }}",
+                history=(
+                    HistoryEntry("user", "{{ parameters.b }}"),
+                    HistoryEntry("assistant", "Y"),
+                ),
+            ),
+            b=TOO_LONG[0],
+        ),
+    ],
+    ids=["parameter", "turn"],
+)
+def test_words_that_are_never_compressed_are_planned_at_nothing_where_they_cannot_fit(
+    world: Worlds, asked: Recipe
+) -> None:
+    here = world()
+    here.engine.context.choose_ranker = LexicalRanker
+    here.ingest(sentences(400))
+
+    plan = here.engine.plan(recipe=asked, model=SMALL)
+    now = here.engine.run(recipe=asked, model=SMALL).wait()
+
+    assert [(item.tasks, item.oversized, item.compressed) for item in plan.stages] == [(1, 1, 0)]
+    assert (plan.cost, now.failed, here.model.calls) == (0, 1, 0)
 
 
 @pytest.mark.parametrize(

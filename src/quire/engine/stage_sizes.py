@@ -5,6 +5,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from quire.domain.batches import BatchRules
+from quire.domain.data import plain_json
 from quire.domain.documents import Document
 from quire.domain.errors import TemplateFailed
 from quire.domain.groupings import Driver, DriverItem, GroupingContext, Part
@@ -16,6 +17,7 @@ from quire.pipeline.calls.render import reads_many
 from quire.pipeline.commands.start import Order
 from quire.pipeline.run_spec import RunSpec, possible_models
 from quire.plan.builtin_groupings import shows_documents
+from quire.plan.compression import HEAD_TURNS, TAIL_TURNS
 from quire.plan.embedding_forecasts import forecast_embeddings
 from quire.plan.prompt_variables import Material, PromptAnswer, PromptResult, template_variables
 from quire.plan.rendering import render_prefix
@@ -27,6 +29,7 @@ from quire.plan.token_estimates import NO_PAST_CALLS
 from quire.providers.vendors import vendor_facts
 from quire.recipes.plugin_registry import Registry
 
+_PARAMETERS = "parameters"  # as templates call them
 WORDS = 60  # bytes of a title, a name, or what a grouping says
 
 Rules = Callable[[str], BatchRules | None]  # of a provider's batches
@@ -213,7 +216,7 @@ class StageForecaster:
             fixed = 0 if stage.schema else len(said.encode())
             return before + fixed + self._subject_bytes(stage, document_set, largest)
         parts = [
-            float(len(stage.prompt.encode())),
+            self._own_bytes(stage.prompt),
             self._document_bytes(template, document_set, largest),
             self._result_bytes(stage, template),
             self._judged_bytes(stage, template, largest),
@@ -226,7 +229,14 @@ class StageForecaster:
             return self._upstream_bytes(stage, entry.inputs)
         template = compile_template(entry.content)
         shown = self._document_bytes(template, document_set, largest=False)
-        return len(entry.content.encode()) + shown + self._result_bytes(stage, template)
+        return self._own_bytes(entry.content) + shown + self._result_bytes(stage, template)
+
+    def _own_bytes(self, prompt: str) -> float:
+        """Bytes of a template's own words, and of the parameters that it names."""
+        given, parts = self._order.recipe.parameters, compile_template(prompt).attributes
+        named = [given.get(part) for name, part in parts if name == _PARAMETERS]
+        texts = [value if isinstance(value, str) else plain_json(value) for value in named]
+        return float(len(prompt.encode()) + sum(len(text.encode()) for text in texts))
 
     def _contents(self, stage: Stage, typical: float) -> Iterable[float] | None:
         """Bytes that are said of each thing a stage is about; None where answers are among them."""
@@ -246,17 +256,18 @@ class StageForecaster:
 
     def _fixed_bytes(self, stage: Stage) -> float | None:
         """Bytes said of a task that are never compressed; None where nothing in it can be."""
-        driver = self._spec.driver_of(stage)
+        driver, documents = self._spec.driver_of(stage), self._document_set(stage)
+        kept = (*stage.history[:HEAD_TURNS], *stage.history[HEAD_TURNS:][-TAIL_TURNS:])
+        before = sum(self._turn_bytes(stage, entry, documents) for entry in kept)
         template = compile_template(stage.prompt) if stage.templated else None
         if template is None or not template.names & SUBJECT_NAMES:
             about_block = driver is Driver.BLOCK and not stage.of
-            return None if about_block else float(len(stage.prompt.encode()))
+            return None if about_block else before + len(stage.prompt.encode())
         if not template.names & {"document", "documents", "inputs"}:
             return None
-        documents = self._document_set(stage)
         block = _mean(documents.text, documents.blocks) if "block" in template.names else 0.0
         judged = self._judged_bytes(stage, template, largest=False)
-        return len(stage.prompt.encode()) + block + judged
+        return before + self._own_bytes(stage.prompt) + block + judged
 
     def _subject_bytes(self, stage: Stage, document_set: DocumentSet, largest: bool) -> float:
         """The text of what a task is about, where the prompt does not say where it goes."""
