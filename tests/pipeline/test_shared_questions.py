@@ -352,3 +352,17 @@ def test_answers_that_were_taken_are_judged_again_like_any_other(world: Worlds) 
 
     assert (report.counts["same"], report.counts["refused"]) == (2, 1)
     assert task_states(here.engine, second) == {"say": {"done": 2, "failed": 1}}
+
+
+def test_whoever_is_asked_once_more_takes_no_answer_of_another_run(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(6))
+    here.run(pack_size=2)
+    taken = here.run(pack_size=2, new=True)
+    asked = here.model.calls
+    assert taken.progress().reused == 6
+
+    taken.rerun("extract")
+    taken.wait()
+
+    assert here.model.calls == 2 * asked

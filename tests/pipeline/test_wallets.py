@@ -27,6 +27,7 @@ from quire.pipeline.calls.rescue import reclaim_expired_leases
 from quire.pipeline.commands.wallets import create_wallet, credit, fund_run
 from quire.pipeline.contexts import Contexts
 from tests.ledger.factories import NOW, new_run
+from tests.ledger.raw import Raw
 from tests.ready_databases import ReadyDatabases
 from tests.world import METADATA, World, sentences, until_rest
 
@@ -334,3 +335,33 @@ def _funded(run: RunId) -> Contexts:
     contexts = Contexts()
     contexts.funded_runs = {run}
     return contexts
+
+
+def test_what_was_reserved_for_a_call_that_does_not_go_is_free_again(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(40))
+    spoilt: list[int] = []
+
+    def let_go(number: int) -> bool:
+        """The texts of all that waits are not those that were promised, as of another version."""
+        if not spoilt:
+            raw = Raw(here.url)
+            other = "'x'" if raw.dialect == "postgres" else "x'00'"
+            waiting = "WHERE state = 'queued' RETURNING id"
+            found = raw.rows(f"UPDATE requests SET payload_hash = {other} {waiting}")
+            spoilt.extend(row[0] for row in found)
+            raw.close()
+        return False
+
+    here.model.hold = let_go
+    policy: Any = {"pack_size": 1, "concurrency": 2}
+    order = here.engine.orders.resolve(schema=METADATA, model="simulated/small", policy=policy)
+    run = here.engine.start(replace(order, budget=DOLLAR))
+
+    assert run.wait().done == 40
+
+    money = run.progress().money
+    assert spoilt
+    assert money is not None
+    assert (money.reserved, money.spent) == (0, run.progress().cost_pico)
+    assert_books_balance(here)
