@@ -4,26 +4,29 @@ import json
 import tracemalloc
 from pathlib import Path
 from time import process_time
+from typing import Unpack
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.domain.data import Json, canonical_json
+from quire.domain.documents import ReadChoices, ReadOptions
 from quire.domain.errors import SourceUnreadable
 from quire.sources.source_reader import read_bytes, read_source
 
 
-def contents(data: str, form: str, **columns: str) -> list[str]:
+def contents(data: str, form: str, **choices: Unpack[ReadChoices]) -> list[str]:
     """Read everything and take the contents."""
-    return [block.content for block in read_bytes(data.encode(), form, "f", **columns).blocks]
+    parsed = read_bytes(data.encode(), form, "f", ReadOptions(**choices))
+    return [block.content for block in parsed.blocks]
 
 
-def refusal(data: bytes | str, form: str, **columns: str) -> str:
+def refusal(data: bytes | str, form: str, **choices: Unpack[ReadChoices]) -> str:
     """Read everything of what must be refused."""
     raw = data.encode() if isinstance(data, str) else data
     with pytest.raises(SourceUnreadable) as refused:
-        list(read_bytes(raw, form, "f", **columns).blocks)
+        list(read_bytes(raw, form, "f", ReadOptions(**choices)).blocks)
     return str(refused.value)
 
 
@@ -41,8 +44,8 @@ def test_a_named_text_column_is_the_whole_content() -> None:
 
 
 def test_a_named_key_column_stands_in_the_locator() -> None:
-    rows = read_bytes(b"id,body\nk1,hello\n", "csv", "f", key_column="id").blocks
-    lines = read_bytes(b'\n{"id":7}\n', "jsonl", "f", key_column="id").blocks
+    rows = read_bytes(b"id,body\nk1,hello\n", "csv", "f", ReadOptions(key_column="id")).blocks
+    lines = read_bytes(b'\n{"id":7}\n', "jsonl", "f", ReadOptions(key_column="id")).blocks
 
     assert [block.locator for block in rows] == [{"type": "row", "row": 1, "key": "k1"}]
     assert [block.locator for block in lines] == [{"type": "line", "line": 2, "key": 7}]
@@ -113,8 +116,8 @@ def test_a_text_column_that_is_not_there_is_told(data: str, form: str, reason: s
 def test_other_columns_make_another_conversion_of_the_same_source() -> None:
     data = b"a,b\n1,2\n"
     plain = read_bytes(data, "csv", "f")
-    named = read_bytes(data, "csv", "f", text_column="a")
-    keyed = read_bytes(data, "csv", "f", key_column="a")
+    named = read_bytes(data, "csv", "f", ReadOptions(text_column="a"))
+    keyed = read_bytes(data, "csv", "f", ReadOptions(key_column="a"))
 
     assert len({document.conv_uid for document in (plain, named, keyed)}) == 3
     assert len({document.source_uid for document in (plain, named, keyed)}) == 1
@@ -180,7 +183,7 @@ def test_a_header_of_very_many_columns_takes_no_time() -> None:
     before = process_time()
 
     with pytest.raises(SourceUnreadable, match=r"columns are column 0, .* and 99950 more$"):
-        read_bytes(f"{header}\n".encode(), "csv", "f", text_column="c")
+        read_bytes(f"{header}\n".encode(), "csv", "f", ReadOptions(text_column="c"))
 
     assert process_time() - before < 5  # seconds; comparing each with each takes minutes
 

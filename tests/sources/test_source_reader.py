@@ -1,10 +1,12 @@
 """Opening sources: names, encodings, and one clear line for whatever is wrong."""
 
 import os
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from quire.domain.documents import ReadChoices, ReadOptions
 from quire.domain.errors import SourceUnreadable
 from quire.domain.ids import conv_uid, source_uid
 from quire.sources.source_reader import read_bytes, read_source
@@ -67,6 +69,13 @@ def test_windows_line_endings_stay_in_the_slices() -> None:
     (block,) = read_bytes(b"one\r\ntwo\r\n", "md", "f").blocks
 
     assert block.content == "one\r\ntwo"
+
+
+def test_a_document_carries_the_options_it_was_read_with() -> None:
+    options = ReadOptions(text_column="a")
+
+    assert read_bytes(b"a,b\n1,2\n", "csv", "f", options).options == options
+    assert {*ReadChoices.__annotations__} == {field.name for field in fields(ReadOptions)}
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:

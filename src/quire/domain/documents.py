@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 from quire.domain.data import Json
 from quire.domain.ids import DocumentId, ResultId
@@ -44,6 +44,32 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """How a source is to be read, where its format leaves a choice."""
+
+    text_column: str | None = None  # of rows: what is asked about; None: the whole row
+    key_column: str | None = None  # of rows: what names one
+    encoding: str | None = None  # of text; None: UTF-8, or what a byte order mark says
+    delimiter: str | None = None  # between the cells of csv and tsv; None: found out
+    skip_bad_rows: bool = False  # else the first one refuses its file
+    ocr: bool = False  # read the pictures of pages that have no text
+
+
+AS_FOUND = ReadOptions()
+
+
+class ReadChoices(TypedDict, total=False):
+    """The fields of `ReadOptions`, as arguments by name."""
+
+    text_column: str | None
+    key_column: str | None
+    encoding: str | None
+    delimiter: str | None
+    skip_bad_rows: bool
+    ocr: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedDocument:
     """One source read to the end of its identity; its blocks may still be streaming."""
 
@@ -59,6 +85,7 @@ class ParsedDocument:
     blocks: Iterable[Block] = field(repr=False)
     delimiter: str = ""  # what parts the cells of a row, where its ending states another
     result_id: ResultId | None = None  # that it is made of
+    options: ReadOptions = AS_FOUND  # that it was read with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,10 +5,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 from quire.domain.data import Json
-from quire.domain.documents import Document, ParsedDocument
+from quire.domain.documents import Document, ParsedDocument, ReadChoices, ReadOptions
 from quire.domain.errors import Conflict, NotFound, SourceUnreadable, UsageError
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.recipes import Recipe, Schema
@@ -78,12 +78,11 @@ class Library:
     def ingest(
         self,
         *paths: str | Path,
-        text_column: str | None = None,
-        key_column: str | None = None,
         watch: Callable[[Path], None] | None = None,
         aside: bool = False,
         replace: bool = False,
         tell: Callable[[str], None] = _log.warning,
+        **choices: Unpack[ReadChoices],
     ) -> Ingestion:
         """Read files, folders and globs; a bad one is refused with a line, the rest go in.
 
@@ -91,6 +90,7 @@ class Library:
         put `aside` for the runs that name it. `replace` puts aside what was ingested earlier from
         the same files, with other content or read in another way.
         """
+        options = ReadOptions(**choices)
         found = find_sources([os.fspath(path) for path in paths])
         documents: list[IngestedSource] = []
         refused = list(found.problems)
@@ -98,7 +98,7 @@ class Library:
             if watch:
                 watch(path)
             try:
-                parsed = read_source(path, text_column=text_column, key_column=key_column)
+                parsed = read_source(path, options)
                 with self._context.ledger.transaction() as tx:
                     now = self._context.runtime.now()
                     documents.append(ingest(tx, parsed, now, aside=aside))

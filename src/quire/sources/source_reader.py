@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 
-from quire.domain.documents import Block, ParsedDocument
+from quire.domain.documents import AS_FOUND, Block, ParsedDocument, ReadOptions
 from quire.domain.errors import SourceUnreadable
 from quire.sources import csv_rows, jsonl, markdown, text
 from quire.sources.source_files import SourceFormat, format_of
@@ -15,9 +15,7 @@ from quire.sources.source_scan import BYTE_ORDER_MARK, Naming, Origin, Scan, as_
 LARGEST_TEXT = 64 << 20  # bytes of one md or txt file, which is read as a whole
 
 
-def read_source(
-    path: Path, *, text_column: str | None = None, key_column: str | None = None
-) -> ParsedDocument:
+def read_source(path: Path, options: ReadOptions = AS_FOUND) -> ParsedDocument:
     """Read a file of a known type; rows are still streaming when this returns.
 
     A bad row is raised as SourceUnreadable by the iteration over `blocks`, which can be repeated.
@@ -34,29 +32,27 @@ def read_source(
             open=lambda: path.open("rb"),
             stamp=lambda: (path.stat().st_size, path.stat().st_mtime_ns),
         )
-        return _read_origin(origin, form, text_column, key_column)
+        return _read_origin(origin, form, options)
     except OSError as error:
         raise SourceUnreadable(f"{name}: {error.strerror or error}") from error
 
 
 def read_bytes(
-    data: bytes,
-    source_type: str,
-    name: str,
-    *,
-    text_column: str | None = None,
-    key_column: str | None = None,
+    data: bytes, source_type: str, name: str, options: ReadOptions = AS_FOUND
 ) -> ParsedDocument:
     """Read bytes that are at hand, such as standard input; the type is named by its ending."""
     origin = Origin(name=name, title=name, open=lambda: BytesIO(data), stamp=lambda: None)
-    return _read_origin(origin, format_of(source_type, name=name), text_column, key_column)
+    return _read_origin(origin, format_of(source_type, name=name), options)
 
 
-def _read_origin(
-    origin: Origin, form: SourceFormat, text_column: str | None, key_column: str | None
-) -> ParsedDocument:
-    if form in (SourceFormat.MARKDOWN, SourceFormat.TEXT):
-        return _read_whole(origin, form)
+def _read_origin(origin: Origin, form: SourceFormat, options: ReadOptions) -> ParsedDocument:
+    whole = form in (SourceFormat.MARKDOWN, SourceFormat.TEXT)
+    parsed = _read_whole(origin, form) if whole else _read_rows(origin, form, options)
+    return replace(parsed, options=options)
+
+
+def _read_rows(origin: Origin, form: SourceFormat, options: ReadOptions) -> ParsedDocument:
+    text_column, key_column = options.text_column, options.key_column
     rows: Iterable[Block]
     found = ""
     decoded = as_utf8(origin)
