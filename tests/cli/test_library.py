@@ -1,4 +1,4 @@
-"""Documents and schemas come in, are listed, and go for good."""
+"""Documents come in, are listed, and go for good."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -173,21 +173,3 @@ def test_without_a_terminal_purge_needs_a_yes(ready: Quire) -> None:
 
     assert "--yes" in result.stderr
     assert len(ready.json("documents")) == 1
-
-
-def test_a_schema_is_kept_listed_and_shown(quire: Quire) -> None:
-    kept = quire.json("schema", "add", SCHEMA, "--ref", "mine")
-
-    assert "word_count" in kept["fields"]
-    assert [item["ref"] for item in quire.json("schema", "list")] == ["mine"]
-    assert quire.json("schema", "show", "mine")["body"]["title"] == "clauses"
-    assert '"title": "clauses"' in quire("schema", "show", kept["uid"][:8]).stdout
-
-
-def test_every_mistake_of_a_schema_is_told_at_once(quire: Quire, folder: Path) -> None:
-    (folder / "bad.json").write_text('{"type": "array", "properties": {"a": {"type": "nonsense"}}}')
-
-    result = quire("schema", "add", "bad.json", code=2)
-
-    assert "bad.json: 3 mistakes" in result.stderr
-    assert len(result.stderr.splitlines()) == 4

@@ -14,7 +14,6 @@ import pytest
 
 import quire
 from quire.domain.errors import (
-    Conflict,
     LedgerError,
     NotFound,
     SchemaInvalid,
@@ -170,18 +169,6 @@ def test_a_mistake_is_found_before_anything_is_spent(
         with pytest.raises(error, match=says):
             q.run(**{"model": "simulated/small", **what})  # type: ignore[arg-type]
         assert q.runs() == []
-
-
-def test_a_schema_never_changes_under_its_name(tmp_path: Path) -> None:
-    with quire.open(str(tmp_path / "work.db")) as q:
-        q.add_schema(METADATA)
-        q.add_schema(METADATA)
-
-        with pytest.raises(Conflict, match="--ref metadata_v2"):
-            q.add_schema({**METADATA, "description": "other"})
-        with pytest.raises(Conflict, match="kept already, as 'metadata'"):
-            q.add_schema(METADATA, ref="other")
-        assert [schema.ref for schema in q.schemas()] == ["metadata"]
 
 
 def test_a_ledger_that_cannot_be_opened_says_why(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from quire.domain.documents import Block
 from quire.domain.errors import NotFound, SettingsInvalid, UsageError
 from quire.domain.ids import RunId
 from quire.engine import Engine
-from quire.engine.library import read_schema_source
+from quire.engine.kept_schemas import read_schema_source
 from quire.engine.orders import resolve_order, store_probe_result
 from quire.engine.rehearsals import (
     ANY_KEY,

@@ -27,7 +27,7 @@ PAGE = text_stage(
 )
 DRAWS = text_stage("draws", "samples", "{{ inputs.page.text }}", of="page", samples=2)
 
-USUAL = ["schema_ref", "schema_uid", "task_id", "data", "status", "error"]
+USUAL = ["schema_ref", "schema_version", "schema_uid", "task_id", "data", "status", "error"]
 
 
 def run_recipe(here: World, *stages: Any, **how: Any) -> RunHandle:

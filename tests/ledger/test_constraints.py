@@ -151,14 +151,16 @@ def test_a_document_is_kept_once(ledger: Ledger) -> None:
         keep()
 
 
-def test_a_schema_has_one_name_and_a_name_one_schema(ledger: Ledger) -> None:
-    def keep(ref: str, uid: str) -> None:
+def test_a_body_has_one_name_and_a_version_one_body(ledger: Ledger) -> None:
+    def keep(ref: str, uid: str, version: int = 1) -> None:
         with ledger.transaction() as tx:
-            tx.schemas.add_schema(type(SCHEMA)(ref=ref, uid=uid, body={}), NOW)
+            made = type(SCHEMA)(ref=ref, uid=uid, body={}, version=version)
+            tx.schemas.add_schema(made, NOW)
 
     keep("a", "1")
+    keep("a", "2", version=2)
     with pytest.raises(LedgerError):
-        keep("a", "2")
+        keep("a", "3", version=2)
     with pytest.raises(LedgerError):
         keep("b", "1")
 

@@ -1,6 +1,7 @@
 """Opening brings a ledger's tables up to date, one process at a time, and refuses newer ones."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from quire.domain.errors import LedgerError, NewerLedger
 from quire.domain.ids import DocumentId, RunId, WorkspaceId
 from quire.domain.reasons import HoldCause, HoldKind
+from quire.domain.recipes import Schema
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.ledger.statements import migrations
 from tests.ledger import factories
@@ -152,6 +154,33 @@ def test_evidence_from_before_is_no_document_of_the_next_run(
     with ledger.snapshot() as tx:
         assert tx.documents.usual_documents() == {DocumentId(2)}
         assert len(tx.documents.list_documents()) == 2
+    ledger.close()
+
+
+def test_schemas_from_before_are_the_first_versions_of_their_names(
+    bare_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {dialect: migrations(dialect) for dialect in ("sqlite", "postgres")}
+    old = {
+        name: {no: text for no, text in record.items() if no < 28} for name, record in known.items()
+    }
+    monkeypatch.setattr("quire.ledger.ledger.migrations", old.__getitem__)
+    open_ledger(bare_url).close()
+    raw = Raw(bare_url)
+    raw.rows(
+        "INSERT INTO schemas (workspace_id, ref, uid, body, created_at)"
+        " VALUES ('local', 'a', 'u', '{}', 1)"
+    )
+    raw.close()
+    monkeypatch.undo()
+
+    ledger = open_ledger(bare_url)
+
+    kept = Schema(ref="a", uid="u", body={})
+    with ledger.transaction() as tx:
+        assert tx.schemas.list_schemas() == [kept]
+        tx.schemas.add_schema(replace(kept, uid="v", version=2), NOW)
+        assert [schema.version for schema in tx.schemas.schema_versions("a")] == [2, 1]
     ledger.close()
 
 

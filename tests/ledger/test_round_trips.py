@@ -116,6 +116,18 @@ def test_a_schema_keeps_its_body(ledger: Ledger) -> None:
         assert tx.schemas.list_schemas() == [schema]
 
 
+def test_a_name_means_the_version_added_or_gone_back_to_last(ledger: Ledger) -> None:
+    first, second = (Schema(ref="a", uid=f"{no}", body={}, version=no) for no in (1, 2))
+    with ledger.transaction() as tx:
+        tx.schemas.add_schema(first, NOW)
+        tx.schemas.add_schema(second, NOW)
+
+        assert tx.schemas.schema_by_ref("a") == second
+        tx.schemas.go_back_to_schema(first)
+        assert tx.schemas.schema_versions("a") == [first, second]
+        assert tx.schemas.schema_by_ref("a") == first
+
+
 def test_a_run_keeps_what_it_was_told(ledger: Ledger) -> None:
     expected = ({"texts": TEXTS, "nul": "\0"}, {"big": BIG}, {"half": 0.5, "none": None})
     with ledger.transaction() as tx:

@@ -61,7 +61,7 @@ _COMMANDS = {
     "edit": OwnCommand(STEER, "steer:edit", "quire edit 12 --set urgency=3 --set topic=billing"),
     "purge": OwnCommand(STEER, "library:purge", "quire purge 3 --yes"),
     "version": OwnCommand(LOOK, "app:version", "quire version"),
-    "schema": OwnCommand(PREPARE, "library:schema_app"),
+    "schema": OwnCommand(PREPARE, "schemas:schema_app"),
     "recipe": OwnCommand(PREPARE, "recipes:app"),
     "keys": OwnCommand(PREPARE, "keys:app"),
     "limits": OwnCommand(PREPARE, "limits:app"),

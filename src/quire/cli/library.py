@@ -1,4 +1,4 @@
-"""Commands about what runs read: the ledger itself, documents, and the schemas asked of them."""
+"""Commands about what runs read: the ledger itself, and documents."""
 
 import json
 import os
@@ -26,7 +26,6 @@ from quire.domain.errors import UsageError
 from quire.settings import DEFAULT_LEDGER, FILE, TEMPLATE
 
 if TYPE_CHECKING:
-    from quire.domain.recipes import Schema
     from quire.engine import Ingestion
 
 
@@ -188,58 +187,3 @@ def _confirm_purge(document: str) -> None:
         abort=True,
         err=True,
     )
-
-
-schema_app = typer.Typer(
-    help="Keep schemas: what is asked about every block.",
-    epilog="Example: quire schema add clauses.json",
-    no_args_is_help=True,
-)
-
-
-@schema_app.command(epilog="Example: quire schema add clauses.json --ref clauses_v2")
-def add(
-    context: typer.Context,
-    file: Annotated[Path, argument("FILE", "A JSON Schema with properties.")],
-    ref: Annotated[
-        str | None, option("NAME", "Its name; by default what the file calls itself.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Check a schema and keep it under a name; every mistake is told at once."""
-    with engine_for(context, make=True) as engine:
-        schema = engine.add_schema(file, ref)
-    said = f"schema {schema.ref}: {quantity(len(schema.properties), 'field')}, {schema.uid[:12]}"
-    print_outcome(context, as_json, _schema_json(schema), said)
-
-
-@schema_app.command("list", epilog="Example: quire schema list")
-def list_all(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the kept schemas."""
-    with engine_for(context) as engine:
-        found = engine.schemas()
-    rows = ((schema.ref, schema.uid[:12], ", ".join(schema.properties)) for schema in found)
-    nothing = "no schemas yet; `quire schema add FILE` keeps one"
-    listed = [_schema_json(schema) for schema in found]
-    print_list(as_json, listed, nothing, ("ref", "uid", "*fields"), rows)
-
-
-@schema_app.command(epilog="Example: quire schema show clauses")
-def show(
-    context: typer.Context,
-    ref: Annotated[str, argument("REF", "A name, or a uid's start.")],
-    as_json: AsJson = False,
-) -> None:
-    """Print a kept schema, as it was given."""
-    with engine_for(context) as engine:
-        found = engine.library.schema(ref)
-    if as_json:
-        print_json({"ref": found.ref, "uid": found.uid, "body": found.body})
-    else:
-        import json
-
-        say(json.dumps(found.body, indent=2, ensure_ascii=False))
-
-
-def _schema_json(schema: "Schema") -> dict[str, object]:
-    return {"ref": schema.ref, "uid": schema.uid, "fields": list(schema.properties)}

@@ -132,7 +132,7 @@ def _form_json(option: "CachingOption") -> dict[str, object]:
 
 def _print_plan(planned: "Plan") -> None:
     forecast, facts = planned.forecast, planned.order.facts
-    schema = planned.order.recipe.stages[-1].record.ref
+    schema = planned.order.recipe.stages[-1].record.label
     named_model = f"{facts.name} ({facts.note})" if facts.note else facts.name
     documents = quantity(planned.documents, "document")
     say(f"{documents}, {quantity(forecast.tasks, 'block')} · schema {schema} · {named_model}")

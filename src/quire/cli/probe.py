@@ -104,9 +104,8 @@ def _print_forecast(
         rest = (
             f"forecast {quantity(calls, 'call')}, {cost}" if left else "all of it is here already"
         )
-        note(
-            f"probe of {planned.order.recipe.stages[0].record.ref} with {model_label(facts.name)}:"
-        )
+        schema = planned.order.recipe.stages[0].record.label
+        note(f"probe of {schema} with {model_label(facts.name)}:")
         note(f"  {drawn} · {rest}")
         for size, why in planned.untried_sizes().items():
             note(f"  not tried: {size} blocks per call: {why}")

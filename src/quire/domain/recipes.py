@@ -26,6 +26,12 @@ class Schema:
     ref: str  # the short name people type
     uid: str
     body: JsonObject  # the whole file as given, prompt_config included
+    version: int = 1  # of those that were kept under its name
+
+    @property
+    def label(self) -> str:
+        """What people read and type: of later versions with their number, as in ticket@2."""
+        return self.ref if self.version == 1 else f"{self.ref}@{self.version}"
 
     @property
     def properties(self) -> Mapping[str, JsonObject]:

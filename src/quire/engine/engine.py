@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from quire.engine.commands import RunCommands
     from quire.engine.doctor.checkup import Doctor
     from quire.engine.forecasts import Forecasts, Plan
+    from quire.engine.kept_schemas import SchemaSource
     from quire.engine.keys import Keys
-    from quire.engine.library import Library, Over, SchemaSource
+    from quire.engine.library import Library, Over
     from quire.engine.limits import LimitAdmin
     from quire.engine.lineage import Lineages
     from quire.engine.orders import Orders, RecipeSource

@@ -7,12 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Unpack
 
-from quire.domain.data import Json
 from quire.domain.documents import Document, ParsedDocument, ReadChoices, ReadOptions
-from quire.domain.errors import Conflict, NotFound, SourceUnreadable, UsageError
+from quire.domain.errors import NotFound, SourceUnreadable, UsageError
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.recipes import Recipe, Schema
 from quire.engine.context import EngineContext
+from quire.engine.kept_schemas import (
+    SchemaFile,
+    SchemaSource,
+    find_kept_schema,
+    keep_schema,
+    read_schema_source,
+)
 from quire.engine.result_documents import (
     NamedResults,
     ResultDocuments,
@@ -21,7 +27,6 @@ from quire.engine.result_documents import (
 )
 from quire.ledger.ledger import Transaction
 from quire.pipeline.commands.corpus import IngestedSource, PurgeCounts, ingest, purge
-from quire.recipes.user_schemas import load_schema, read_schema, schema_of
 from quire.sources.source_files import find_sources
 from quire.sources.source_reader import read_source
 
@@ -55,8 +60,6 @@ class Ingestion:
         yield "a run asks about both; `quire ingest … --replace` puts the older aside"
 
 
-SchemaFile = str | Path | Mapping[str, Json] | type[object]  # a class: Pydantic's
-SchemaSource = SchemaFile | Schema
 Documents = Ingestion | Iterable[DocumentId]
 Over = Documents | Mapping[str, Documents] | None  # None: all; a mapping names a recipe's inputs
 
@@ -179,24 +182,34 @@ class Library:
         self._context.ledger.scrub()
         return found, purged
 
-    def add_schema(self, source: SchemaFile, ref: str | None = None) -> Schema:
-        """Keep a schema under its name; the same one again is a no-op."""
+    def add_schema(
+        self, source: SchemaFile, ref: str | None = None, *, new_version: bool = False
+    ) -> Schema:
+        """Keep a schema under its name; the same one again is a no-op, or goes back to it.
+
+        Other content under a kept name becomes a version of its own: of a class or a mapping by
+        itself, of a file where `new_version` says so.
+        """
         schema = read_schema_source(source, ref)
+        file = os.fspath(source) if isinstance(source, str | Path) and not new_version else ""
+        now = self._context.runtime.now()
         with self._context.ledger.transaction() as tx:
-            kept = find_same_schema(tx, schema)
-            if kept is None:
-                tx.schemas.add_schema(schema, self._context.runtime.now())
-        return kept or schema
+            return keep_schema(tx, schema, now, named=ref is not None, unchanged_file=file)
 
     def schemas(self) -> list[Schema]:
-        """Every kept schema."""
+        """Every version of every kept schema."""
         with self._context.ledger.snapshot() as tx:
             return tx.schemas.list_schemas()
 
     def schema(self, name: str) -> Schema:
-        """A kept schema by its name, or by the start of its fingerprint."""
+        """A kept schema by its name, `name@version`, or the start of its fingerprint."""
         with self._context.ledger.snapshot() as tx:
-            return _find_schema(tx, name)
+            return find_kept_schema(tx, name)
+
+    def schema_versions(self, ref: str) -> list[Schema]:
+        """Every version of a name, first the one that the bare name means."""
+        with self._context.ledger.snapshot() as tx:
+            return tx.schemas.schema_versions(ref)
 
     def resolve_schema(self, source: SchemaSource) -> Schema:
         """A kept schema by name; a file, mapping or class is kept on the way."""
@@ -290,46 +303,3 @@ def _resolve_document(tx: Transaction, name: str) -> Document:
         titles = ", ".join(f"{document.id} ({document.title})" for document in found)
         raise UsageError(f"{name!r} means several documents: {titles}; give the number")
     return found[0]
-
-
-def read_schema_source(source: SchemaFile, ref: str | None) -> Schema:
-    """Read a schema from a file, a mapping, or a Pydantic class."""
-    if isinstance(source, Mapping):
-        return load_schema(dict(source), name=ref or "schema", ref=ref)
-    if isinstance(source, type):
-        return schema_of(source, ref=ref)  # type: ignore[arg-type]  # refuses other classes itself
-    try:
-        text = Path(source).read_bytes()
-    except OSError as error:
-        raise UsageError(f"{source}: {error.strerror}") from None
-    return read_schema(text, os.fspath(source), ref)
-
-
-def _find_schema(tx: Transaction, name: str) -> Schema:
-    found = tx.schemas.schema_by_ref(name)
-    if found is not None:
-        return found
-    known = tx.schemas.list_schemas()
-    alike = [schema for schema in known if len(name) >= 6 and schema.uid.startswith(name)]
-    if len(alike) == 1:
-        return alike[0]
-    names = (
-        ", ".join(schema.ref for schema in known) or "none yet; `quire schema add FILE` keeps one"
-    )
-    raise NotFound(f"there is no schema {name!r}; known: {names}")
-
-
-def find_same_schema(tx: Transaction, schema: Schema) -> Schema | None:
-    """Check a schema against those kept; returns the kept one if it is the same."""
-    same_name = tx.schemas.schema_by_ref(schema.ref)
-    if same_name is not None:
-        if same_name.uid == schema.uid:
-            return same_name
-        raise Conflict(
-            f"schema {schema.ref!r} is kept with other content; schemas never change, so add this"
-            f" one under another name: --ref {schema.ref}_v2"
-        )
-    same_body = tx.schemas.schema_by_uid(schema.uid)
-    if same_body is not None:
-        raise Conflict(f"this schema is kept already, as {same_body.ref!r}")
-    return None

@@ -16,7 +16,8 @@ from quire.domain.recipes import SAME, Recipe, Schema
 from quire.domain.spend import ForecastRow
 from quire.engine.context import EngineContext, own_models
 from quire.engine.embedders import refuse_as_answerer, with_embedders
-from quire.engine.library import Library, Over, SchemaSource
+from quire.engine.kept_schemas import SchemaSource
+from quire.engine.library import Library, Over
 from quire.engine.wallets import Dollars
 from quire.export.result_selection import choose_stage
 from quire.ledger.ledger import Ledger
@@ -330,7 +331,7 @@ def with_probed_size(ledger: Ledger, order: Order) -> Order:
     with ledger.snapshot() as tx:
         found = tx.runs.newest_probe(_question(order))
     if found is None:
-        schema, model = order.recipe.stages[0].record.ref, order.facts.name
+        schema, model = order.recipe.stages[0].record.label, order.facts.name
         raise UsageError(
             f"no probe of {schema} with {model} yet:"
             f" `quire probe --schema {schema} --model {model}`"

@@ -12,7 +12,8 @@ from quire.domain.reasons import HoldKind
 from quire.domain.runs import Progress
 from quire.domain.states import RunState
 from quire.engine.engine import Engine
-from quire.engine.library import Documents, SchemaSource
+from quire.engine.kept_schemas import SchemaSource
+from quire.engine.library import Documents
 from quire.engine.orders import PROBE_SOURCE, store_probe_result
 from quire.export.result_rows import run_block_rows
 from quire.ledger.ledger import Ledger, Transaction
@@ -156,7 +157,7 @@ def make_report(
         for run, took, said in zip(finished[2:], spent[2:], answers[2:], strict=True)
     )
     return ProbeReport(
-        schema=order.recipe.stages[0].record.ref,
+        schema=order.recipe.stages[0].record.label,
         model=order.facts.name,
         simulated=order.facts.provider == "simulated",
         spec=spec,

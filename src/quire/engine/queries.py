@@ -428,7 +428,7 @@ def _head(source: ResultSource) -> RunHead:
         id=run.id,
         state=run.state,
         kind="schema" if single else "recipe",
-        name=recipe.stages[0].record.ref if single else recipe.name,
+        name=recipe.stages[0].record.label if single else recipe.name,
         model=ModelFacts.from_json(run.model),
         policy=run.policy,
         started_at=run.created_at,

@@ -21,7 +21,7 @@ from quire.domain.recipes import Schema
 from quire.domain.runs import BATCH, Progress
 from quire.engine.context import make_context
 from quire.engine.engine import Engine
-from quire.engine.library import find_same_schema, read_schema_source
+from quire.engine.kept_schemas import find_same_schema, read_schema_source
 from quire.engine.orders import PROBE_SOURCE, resolve_order, store_probe_result, with_probed_size
 from quire.engine.queries import FailureGroup
 from quire.ledger.ledger import Ledger, open_ledger
@@ -122,7 +122,7 @@ def _run_job(
     bill = _bill(server.entries(), facts)
     return RehearsalResult(
         model=facts.name,
-        schema=schema.ref,
+        schema=schema.label,
         all_blocks=forecast.tasks,
         seconds=seconds,
         interrupted=interrupted,
@@ -170,7 +170,7 @@ def copy_inputs(source: Ledger, target: Ledger, spec: RehearsalSpec, schema: Sch
     """Take documents and a schema into another ledger, under the same names."""
     now = Runtime().now()
     with target.transaction() as tx:
-        if find_same_schema(tx, schema) is None:
+        if tx.schemas.schema_by_uid(schema.uid) is None:
             tx.schemas.add_schema(schema, now)
     with source.snapshot() as read:
         chosen = read.documents.usual_documents() if spec.documents is None else spec.documents
@@ -213,7 +213,9 @@ def _thin_blocks(blocks: Iterable[Block], first: int, sample: int, found: int) -
 def _find_schema_source(engine: Engine, name: str) -> Schema:
     """A kept schema, or one in a file, which is not kept on the way."""
     if Path(name).is_file():
-        return read_schema_source(name, None)
+        schema = read_schema_source(name, None)
+        with engine.ledger.snapshot() as tx:
+            return find_same_schema(tx, schema, named=False) or schema
     return engine.library.schema(name)
 
 

@@ -47,6 +47,7 @@ def _block_line(row: ExportedBlock, head: bytes, schema: Schema, *, judged: bool
     immutable = head[:-1] + b',"block":' + orjson.dumps(body) + b"}"
     defined: dict[str, object] = {
         "schema_ref": schema.ref,
+        "schema_version": schema.version,
         "schema_uid": schema.uid,
         "task_id": block.task_id,
         "data": None if row.data is None else orjson.Fragment(row.data),

@@ -95,7 +95,8 @@ def _stage_from_json(body: Json) -> Stage:
 def _schema_to_json(schema: Schema | None) -> Json:
     if schema is None:
         return None
-    return {"ref": schema.ref, "uid": schema.uid, "body": schema.body}
+    later = {"version": schema.version} if schema.version > 1 else {}
+    return {"ref": schema.ref, "uid": schema.uid, "body": schema.body, **later}
 
 
 def _schema_from_json(body: Json) -> Schema | None:
@@ -103,7 +104,8 @@ def _schema_from_json(body: Json) -> Schema | None:
         return None
     table = _require_object(body)
     ref, uid = _require(table, "ref", str), _require(table, "uid", str)
-    return Schema(ref=ref, uid=uid, body=_require_object(table["body"]))
+    version = _optional(table, "version", int) or 1
+    return Schema(ref=ref, uid=uid, body=_require_object(table["body"]), version=version)
 
 
 def _gates_from_json(body: Json) -> tuple[GateUse, ...]:
