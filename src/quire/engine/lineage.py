@@ -19,7 +19,7 @@ from quire.export.result_rows import task_rows
 from quire.export.result_selection import choose_stage, find_result_source
 from quire.export.result_tree import result_marks, subject_title
 from quire.ledger.ledger import Transaction
-from quire.ledger.tables.sources import ResultOriginRow
+from quire.ledger.tables.origins import ResultOriginRow
 
 PERSON = "person"
 
@@ -136,7 +136,7 @@ class Lineages:
     def result_of_task(self, task: int) -> ResultId:
         """The result that a task has now."""
         with self._context.ledger.snapshot() as tx:
-            found = tx.sources.current_result_of_task(TaskId(task))
+            found = tx.origins.current_result_of_task(TaskId(task))
         if found is None:
             raise NotFound(f"task {task} has no result; `quire show RUN` lists tasks")
         return found
@@ -168,7 +168,7 @@ class _Search:
 
     def visit(self, wanted: Sequence[ResultId]) -> list[ResultId]:
         """Take in some results; returns those that they were made from and nobody has seen yet."""
-        rows = self._tx.sources.results_with_origins(wanted)
+        rows = self._tx.origins.results_with_origins(wanted)
         sources = self._sources(rows)
         shown = self._tx.subjects.documents_shown_by_tasks([row.task_id for row in rows])
         for row in rows:
@@ -190,7 +190,7 @@ class _Search:
 
     def _sources(self, rows: Sequence[ResultOriginRow]) -> dict[ResultId, tuple[ResultId, ...]]:
         current = [row.task_id for row in rows if row.current]
-        used = self._tx.sources.results_used_by_tasks(current)
+        used = self._tx.origins.results_used_by_tasks(current)
         found = {}
         for row in rows:
             # an answer that made way knows what its call showed; a critic names what it judged
@@ -230,7 +230,7 @@ class _Search:
         """Take in the documents of some results; returns the results that those are made of."""
         wanted = {document for result in results for document in self._shown[result]}
         new = sorted(wanted - set(self.documents))
-        rows = self._tx.sources.documents_with_results(new) if new else []
+        rows = self._tx.origins.documents_with_results(new) if new else []
         for row in rows:
             self.documents[row.id] = LineageDocument(
                 id=row.id,

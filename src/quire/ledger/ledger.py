@@ -22,6 +22,7 @@ from quire.ledger.tables.holds import Events, Holds
 from quire.ledger.tables.limit_profiles import LimitProfiles
 from quire.ledger.tables.limits import LimitLevels, PrefixCaches
 from quire.ledger.tables.lineage import Lineage, Subjects
+from quire.ledger.tables.origins import Origins
 from quire.ledger.tables.pieces import Pieces
 from quire.ledger.tables.purges import Purges
 from quire.ledger.tables.questions import Questions
@@ -29,7 +30,6 @@ from quire.ledger.tables.requests import Requests
 from quire.ledger.tables.results import Results
 from quire.ledger.tables.runs import Runs
 from quire.ledger.tables.schemas import Schemas
-from quire.ledger.tables.sources import Sources
 from quire.ledger.tables.spend import Spend
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.tables.tasks import Tasks
@@ -55,7 +55,7 @@ class Transaction:
         self.tasks = Tasks(connection, workspace, self.tallies)
         self.lineage = Lineage(connection, workspace, self.tallies)
         self.subjects = Subjects(connection, workspace)
-        self.sources = Sources(connection, workspace)
+        self.origins = Origins(connection, workspace)
         self.critiques = Critiques(connection, workspace)
         self.controls = Controls(connection, workspace, self.tallies)
         self.requests = Requests(connection, workspace)

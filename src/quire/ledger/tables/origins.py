@@ -1,4 +1,4 @@
-"""Sources: what results were made from, results and documents, whether they are current or not."""
+"""Origins: what results were made from, results and documents, whether they are current or not."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class DocumentOriginRow(NamedTuple):
     purged: int
 
 
-class Sources(Table):
+class Origins(Table):
     """What the workspace's results come from."""
 
     def results_with_origins(self, results: Sequence[ResultId]) -> list[ResultOriginRow]:
