@@ -87,9 +87,18 @@ def test_ingest_tells_programs_what_became_of_each_file(
 ) -> None:
     printed = quire.json("ingest", write_blocks("good.txt", 2), "missing.md", code=1)
 
-    assert printed["documents"] == [
-        {"document_id": 1, "title": "good.txt", "blocks": 2, "new": True, "delimiter": ""}
-    ]
+    read = printed["documents"][0]
+    assert (read["document_id"], read["title"], read["blocks"], read["new"]) == (
+        1,
+        "good.txt",
+        2,
+        True,
+    )
+    assert (read["path"].endswith("good.txt"), read["new_path"], read["replaced"]) == (
+        True,
+        True,
+        [],
+    )
     assert len(printed["refused"]) == 1
 
 
@@ -103,14 +112,17 @@ def test_a_delimiter_that_the_ending_does_not_state_is_found_and_told(
     assert "rows.csv: its cells are parted by semicolons, and read so" in said
 
 
-def test_documents_that_were_put_aside_are_marked(quire: Quire, folder: Path) -> None:
+def test_documents_that_made_way_are_marked(quire: Quire, folder: Path) -> None:
     (folder / "rows.csv").write_text("id,text\n1,hello\n")
     quire("ingest", "rows.csv")
-    assert "aside" not in quire("documents").stdout
-    quire("ingest", "rows.csv", "--text-column", "text", "--replace")
+    assert "replaced" not in quire("documents").stdout
+    quire("ingest", "rows.csv", "--text-column", "text")
 
-    assert [document["aside"] for document in quire.json("documents")] == [True, False]
-    assert "aside" in quire("documents").stdout.splitlines()[2]
+    listed = quire.json("documents")
+
+    assert [(row["use"], row["aside"]) for row in listed] == [("replaced", True), ("", False)]
+    assert [row["options"] for row in listed] == [{}, {"text_column": "text"}]
+    assert "replaced" in quire("documents").stdout.splitlines()[2]
 
 
 def test_a_text_column_becomes_the_block(quire: Quire, folder: Path) -> None:
@@ -121,26 +133,68 @@ def test_a_text_column_becomes_the_block(quire: Quire, folder: Path) -> None:
     assert quire.json("show")[0]["block_content"] == "Hello there"
 
 
-def test_a_file_that_is_read_in_another_way_is_told_and_can_replace_the_older_document(
+def test_a_file_that_is_read_in_another_way_takes_the_place_of_the_older_document(
     quire: Quire, folder: Path
 ) -> None:
     (folder / "rows.csv").write_text("id,text,more\n1,hello,a\n2,bye,b\n")
     quire("schema", "add", SCHEMA)
     quire("ingest", "rows.csv")
     asked = ("--schema", "clauses", "--model", "simulated/small")
-    assert "read before" not in quire("ingest", "rows.csv").stdout
+    assert "changed" not in quire("ingest", "rows.csv").stdout
 
-    said = quire("ingest", "rows.csv", "--text-column", "text").stdout
-    doubled = quire.json("plan", *asked)["blocks"]
-    replaced = quire("ingest", "rows.csv", "--text-column", "text", "--replace").stdout
+    said = quire("ingest", "rows.csv", "--text-column", "text", "--replace").stdout
     alone = quire.json("plan", *asked)["blocks"]
+    back = quire.json("ingest", "rows.csv", "--keep")["documents"][0]
+    both = quire.json("plan", *asked)["blocks"]
 
-    assert "read before with other content or columns: rows.csv (document 1)" in said
-    assert "`quire ingest … --replace` puts the older aside" in said
-    assert "put aside, for the runs that name it: what was read before of rows.csv" in replaced
-    assert (doubled, alone) == (4, 2)
-    back = quire.json("ingest", "rows.csv", "--replace")["earlier"]
-    assert back == [{"document": 2, "from": "rows.csv", "aside": True}]
+    assert "rows.csv has changed, or is read in another way: now document 2" in said
+    assert "document 1 is left to the runs that have it, or name it (--keep: both)" in said
+    assert (alone, both) == (2, 4)
+    assert (back["document_id"], back["replaced"], back["beside"]) == (1, [], [2])
+
+
+def test_two_files_of_the_same_content_share_a_document_and_neither_vanishes(
+    quire: Quire, folder: Path
+) -> None:
+    (folder / "a.txt").write_text("One rule.\n")
+    (folder / "b.txt").write_text("One rule.\n")
+
+    said = quire("ingest", "a.txt", "b.txt").stdout
+
+    assert said == "1 document, 1 block new; 1 more path of what is here\n"
+    listed = quire.json("documents")
+    assert [(row["id"], row["source_locator"]) for row in listed] == [(1, "a.txt"), (1, "b.txt")]
+    (folder / "b.txt").write_text("Another rule.\n")
+    changed = quire("ingest", "b.txt").stdout
+    assert "b.txt has changed" in changed
+    assert "document 1 stays, as a.txt" in changed
+    listed = quire.json("documents")
+    assert [(row["id"], row["source_locator"]) for row in listed] == [(1, "a.txt"), (2, "b.txt")]
+
+
+def test_folders_and_globs_name_documents(quire: Quire, folder: Path) -> None:
+    for name in ("contracts/a.txt", "contracts/old/b.txt", "contracts/c.md", "notes/d.txt"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"All about {name}.\n")
+    quire("ingest", "contracts", "notes")
+    asked = ("plan", "--schema", SCHEMA, "--model", "simulated/small", "--document")
+
+    counts = {
+        name: quire.json(*asked, name)["documents"]
+        for name in (
+            "contracts/*.txt",
+            "contracts/",
+            "**/*.txt",
+            "*.md",
+            f"{folder}/notes",
+            "d.txt",
+        )
+    }
+
+    assert counts == dict(zip(counts, (1, 3, 3, 1, 1, 1), strict=True))
+    assert "there is no document 'letters/*'" in quire(*asked, "letters/*", code=2).stderr
+    assert len(quire.json("purge", "contracts/", "--yes")["purged"]) == 3
+    assert [row["title"] for row in quire.json("documents")] == ["d.txt"]
 
 
 def test_documents_are_listed_whole_in_a_narrow_table(ready: Quire) -> None:

@@ -23,6 +23,7 @@ from quire.domain.ids import (
 from quire.domain.models import Params, Usage
 from quire.domain.recipes import Schema
 from quire.domain.requests import Answer, QueuedRequest, Reply, Stop
+from quire.domain.sources import SourceReading
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.credentials import NewCredential
 from quire.ledger.tables.documents import NewBlock
@@ -79,7 +80,9 @@ def block(index: int, content: str) -> NewBlock:
 
 def add_document(tx: Transaction, contents: Sequence[str], name: str = "a.txt") -> DocumentId:
     """Add a document of paragraphs."""
-    document = tx.documents.add_document(parsed_document(name), NOW)
+    parsed = parsed_document(name)
+    document = tx.documents.add_document(parsed, NOW)
+    tx.sources.add_source(document, parsed, SourceReading(place=parsed.source_locator), NOW)
     tx.documents.add_blocks(document, [block(*content) for content in enumerate(contents)])
     tx.documents.set_document_counts(
         document, {"paragraph": len(contents)}, sum(map(len, contents))

@@ -154,6 +154,7 @@ def test_evidence_from_before_is_no_document_of_the_next_run(
     with ledger.snapshot() as tx:
         assert tx.documents.usual_documents() == {DocumentId(2)}
         assert len(tx.documents.list_documents()) == 2
+        assert [source.path for source in tx.sources.list_sources()] == ["a", "a"]
     ledger.close()
 
 

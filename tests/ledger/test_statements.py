@@ -16,7 +16,7 @@ from tests.ledger.raw import Raw
 SOURCE = Path(quire.__file__).parent
 DIALECTS = ("sqlite", "postgres")
 ROOTS = {"documents", "blocks", "schemas", "runs", "lanes", "tasks", "events", "commands"}
-ROOTS |= {"credentials", "probes", "webhooks", "wallets"}
+ROOTS |= {"credentials", "probes", "webhooks", "wallets", "sources"}
 
 # Statements that name no workspace although they read or write a root table, and why they may.
 BY_KEY = {

@@ -54,6 +54,7 @@ ADDED_TABLES = (
     "run_limits",
     "limit_profiles",
     "questions",
+    "sources",
 )  # later ones
 ADDED_INDEXES = (
     "documents_result",

@@ -46,6 +46,8 @@ def test_documents_of_others_are_not_seen(ledger: Ledger, theirs: Ledger) -> Non
             == []
         )
         assert tx.documents.count_blocks([document]) == 0
+        assert tx.sources.list_sources() == []
+        assert tx.sources.sources_of_documents([document]) == {}
         assert list(tx.documents.block_sizes([document])) == []
 
 

@@ -148,10 +148,10 @@ def test_a_document_whose_call_is_out_is_not_purged_yet(world: Worlds) -> None:
 
 def test_purging_nothing_or_too_much_says_so(world: Worlds) -> None:
     here = world()
-    here.ingest(sentences(2), name="twin")
-    here.ingest(sentences(3), name="twin")
+    here.ingest(sentences(2), name="one/twin")
+    here.ingest(sentences(3), name="two/twin")
 
     with pytest.raises(NotFound, match="there is no document"):
         here.engine.purge("nobody")
     with pytest.raises(UsageError, match="means several documents"):
-        here.engine.purge("twin")
+        here.engine.purge("twin.txt")

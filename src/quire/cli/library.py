@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,7 +27,10 @@ from quire.domain.errors import UsageError
 from quire.settings import DEFAULT_LEDGER, FILE, TEMPLATE
 
 if TYPE_CHECKING:
+    from quire.domain.ids import DocumentId
+    from quire.domain.sources import Source
     from quire.engine import Ingestion
+    from quire.engine.library import PurgedDocument
 
 
 def init(context: typer.Context) -> None:
@@ -81,9 +85,12 @@ def ingest(
     key_column: Annotated[
         str | None, option("COLUMN", "Of csv, tsv and jsonl: what names a row.")
     ] = None,
-    replace: Annotated[
-        bool, flag("Put aside what the same files gave earlier, read in another way.", "--replace")
+    *,
+    keep: Annotated[
+        bool,
+        flag("Go on asking about what changed files held, and were read as, before.", "--keep"),
     ] = False,
+    replace: Annotated[bool, typer.Option("--replace", hidden=True)] = False,  # as always now
     as_json: AsJson = False,
 ) -> None:
     """Read documents into the ledger; a bad file gets one line, the rest still go in."""
@@ -94,7 +101,7 @@ def ingest(
             text_column=text_column,
             key_column=key_column,
             watch=watch,
-            replace=replace,
+            keep=keep,
             tell=lambda line: None,  # said below, after the summary
         )
     for line in ingestion.refused:
@@ -111,13 +118,12 @@ def ingest(
 
 def _ingestion_json(ingestion: "Ingestion") -> dict[str, object]:
     return {
-        "documents": ingestion.documents,
+        "documents": [
+            {**source._asdict(), "replaced": [item._asdict() for item in source.replaced]}
+            for source in ingestion.documents
+        ],
         "refused": [plain_text(line) for line in ingestion.refused],
         "skipped": ingestion.skipped,
-        "earlier": [
-            {"document": document, "from": place, "aside": ingestion.replaced}
-            for document, place in ingestion.earlier
-        ],
     }
 
 
@@ -125,9 +131,12 @@ def _summary(ingestion: "Ingestion") -> str:
     new = [document for document in ingestion.documents if document.new]
     blocks = sum(source.blocks for source in new)
     parts = [f"{quantity(len(new), 'document')}, {quantity(blocks, 'block')} new"]
-    known = len(ingestion.documents) - len(new)
-    if known:
-        parts.append(f"{known:,} already here")
+    known = [source for source in ingestion.documents if not source.new]
+    same = sum(source.new_path for source in known)
+    if same:
+        parts.append(f"{quantity(same, 'more path')} of what is here")
+    if len(known) > same:
+        parts.append(f"{len(known) - same:,} already here")
     if ingestion.refused:
         parts.append(f"{len(ingestion.refused):,} refused")
     if ingestion.skipped:
@@ -136,54 +145,97 @@ def _summary(ingestion: "Ingestion") -> str:
 
 
 def documents(context: typer.Context, as_json: AsJson = False) -> None:
-    """List the documents in the ledger."""
+    """List the documents in the ledger, each path that one was read from in a line of its own."""
     with engine_for(context) as engine:
         found, aside = engine.documents(), engine.library.documents_aside()
+        sources = engine.library.sources()
+    listed = [(document, source) for document in found for source in sources[document.id]]
+    uses = [_use(source, aside) for _, source in listed]
     rows = (
         (
             document.id,
-            clip(document.title, 40),
+            clip(source.title, 40),
             document.source_type,
             document.conv_total_blocks,
             document.conv_total_characters,
-            document.source_locator,
-            *(["aside" if document.id in aside else ""] if aside else []),
+            source.path,
+            *([use] if any(uses) else []),
         )
-        for document in found
+        for (document, source), use in zip(listed, uses, strict=True)
     )
-    marked = [{**asdict(document), "aside": document.id in aside} for document in found]
+    marked = [
+        {
+            **asdict(document),
+            "title": source.title,
+            "source_locator": source.path,
+            "options": source.options,
+            "aside": document.id in aside,
+            "use": use,
+            "read_at": source.read_at,
+        }
+        for (document, source), use in zip(listed, uses, strict=True)
+    ]
     columns = [">id", "~title", "type", ">blocks", ">characters", "~from"]
-    columns += ["use"] if aside else []
+    columns += ["use"] if any(uses) else []
     nothing = "no documents yet; `quire ingest FILES` brings some in"
     print_list(as_json, marked, nothing, columns, rows)
 
 
+def _use(source: "Source", aside: "set[DocumentId]") -> str:
+    """Why runs are not about a document unless they name it; "" where they are."""
+    if source.retired_at is not None:
+        return "replaced"
+    return "aside" if source.document_id in aside else ""
+
+
 def purge(
     context: typer.Context,
-    document: Annotated[str, argument("DOCUMENT", "Its number, title, file, or fingerprint.")],
+    documents: Annotated[
+        list[str],
+        argument("DOCUMENTS", "Numbers, titles, files, fingerprints, folders or quoted globs."),
+    ],
     yes: Annotated[bool, flag("Do not ask.", "--yes", "-y")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Erase a document with its prompts, responses and results; money and counts stay."""
+    """Erase documents with their prompts, responses and results; money and counts stay."""
     with engine_for(context) as engine:
+        wanted = engine.library.resolve_documents(documents)
         if not yes:
-            _confirm_purge(document)
-        erased, purged = engine.purge(document)
+            _confirm_purge(documents, len(wanted))
+        erased = engine.library.purge_all(documents)
+    data = [
+        {
+            "document": item.document.id,
+            "title": item.document.title,
+            "paths": item.paths,
+            **item.counts._asdict(),
+        }
+        for item in erased
+    ]
+    said = "\n".join(map(_say_purged, erased))
+    print_outcome(context, as_json, data[0] if len(data) == 1 else {"purged": data}, said)
+
+
+def _say_purged(erased: "PurgedDocument") -> str:
+    counts = erased.counts
     said = (
-        f"erased {erased.title!r} with {quantity(purged.requests, 'request')};"
-        f" {quantity(purged.tasks, 'open task')} cancelled"
+        f"erased {erased.document.title!r} with {quantity(counts.requests, 'request')};"
+        f" {quantity(counts.tasks, 'open task')} cancelled"
     )
-    if purged.documents > 1:
-        said += f"; {quantity(purged.documents - 1, 'document')} made of its results went with it"
-    data = {"document": erased.id, "title": erased.title, **purged._asdict()}
-    print_outcome(context, as_json, data, said)
+    if len(erased.paths) > 1:
+        said += f"; it was at {quantity(len(erased.paths), 'path')}: {', '.join(erased.paths)}"
+    if counts.documents > 1:
+        said += f"; {quantity(counts.documents - 1, 'document')} made of its results went with it"
+    return said
 
 
-def _confirm_purge(document: str) -> None:
+def _confirm_purge(names: Sequence[str], count: int) -> None:
     if not sys.stdin.isatty():
         raise UsageError("purge erases for good: without a terminal to ask on, it needs --yes")
+    typed = ", ".join(map(repr, map(plain_text, names)))
+    several = f" ({quantity(count, 'document')})" if count > 1 else ""
     typer.confirm(
-        f"Erase {plain_text(document)!r} with its prompts, responses and results, for good?",
+        f"Erase {typed}{several} with prompts, responses and results, for good?",
         abort=True,
         err=True,
     )

@@ -21,6 +21,7 @@ BatchId = NewType("BatchId", int)
 ResultId = NewType("ResultId", int)
 WalletId = NewType("WalletId", int)
 SliceId = NewType("SliceId", int)
+SourceId = NewType("SourceId", int)
 
 LOCAL = WorkspaceId("local")
 

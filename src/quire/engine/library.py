@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Unpack
 
@@ -11,7 +12,9 @@ from quire.domain.documents import Document, ParsedDocument, ReadChoices, ReadOp
 from quire.domain.errors import NotFound, SourceUnreadable, UsageError
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.recipes import Recipe, Schema
+from quire.domain.sources import Source
 from quire.engine.context import EngineContext
+from quire.engine.document_names import choose_document, match_documents
 from quire.engine.kept_schemas import (
     SchemaFile,
     SchemaSource,
@@ -19,13 +22,13 @@ from quire.engine.kept_schemas import (
     keep_schema,
     read_schema_source,
 )
+from quire.engine.known_files import KnownFiles
 from quire.engine.result_documents import (
     NamedResults,
     ResultDocuments,
     make_result_documents,
     parse_results_name,
 )
-from quire.ledger.ledger import Transaction
 from quire.pipeline.commands.corpus import IngestedSource, PurgeCounts, ingest, purge
 from quire.sources.source_files import find_sources
 from quire.sources.source_reader import read_source
@@ -40,28 +43,52 @@ class Ingestion:
     documents: tuple[IngestedSource, ...]
     refused: tuple[str, ...] = ()  # one line each: the file and the reason
     skipped: int = 0  # files in folders that are of no type we read
-    earlier: tuple[tuple[DocumentId, str], ...] = ()  # of the same files, each with its place
-    replaced: bool = False  # those were put aside
 
     def warnings(self) -> Iterator[str]:
         """What may not be as it was meant, a line each."""
         for source in self.documents:
             if source.delimiter:
                 yield f"{source.title}: its cells are parted by {source.delimiter}s, and read so"
-        if not self.earlier:
-            return
-        document, place = self.earlier[0]
-        more = f" and {len(self.earlier) - 1:,} more" if len(self.earlier) > 1 else ""
-        which = f"{place} (document {document}){more}"
-        if self.replaced:
-            yield f"put aside, for the runs that name it: what was read before of {which}"
-            return
-        yield f"the same file was read before with other content or columns: {which}"
-        yield "a run asks about both; `quire ingest … --replace` puts the older aside"
+        yield from _say_first([line for item in self.documents for line in _say_replaced(item)])
+        yield from _say_first([line for item in self.documents for line in _say_beside(item)])
+
+
+def _say_first(lines: Sequence[str]) -> Iterator[str]:
+    """The first of lines that say the same of many files."""
+    if lines:
+        yield lines[0] + (f"; so with {len(lines) - 1:,} more" if len(lines) > 1 else "")
+
+
+def _say_replaced(source: IngestedSource) -> Iterator[str]:
+    """What makes way for a file that was read before with other content or in another way."""
+    for earlier in source.replaced:
+        number, now = earlier.document_id, source.document_id
+        left = (
+            f"document {number} stays, as {earlier.kept_at}"
+            if earlier.kept_at
+            else f"document {number} is left to the runs that have it, or name it (--keep: both)"
+        )
+        yield f"{source.path} has changed, or is read in another way: now document {now}; {left}"
+
+
+def _say_beside(source: IngestedSource) -> Iterator[str]:
+    for number in source.beside:
+        yield (
+            f"{source.path} was read before with other content or in another way: a run asks"
+            f" about both, documents {number} and {source.document_id}"
+        )
 
 
 Documents = Ingestion | Iterable[DocumentId]
 Over = Documents | Mapping[str, Documents] | None  # None: all; a mapping names a recipe's inputs
+
+
+class PurgedDocument(NamedTuple):
+    """A document that was erased, with the paths that it was read from."""
+
+    document: Document
+    paths: tuple[str, ...]
+    counts: PurgeCounts
 
 
 class Inputs(NamedTuple):
@@ -83,52 +110,50 @@ class Library:
         *paths: str | Path,
         watch: Callable[[Path], None] | None = None,
         aside: bool = False,
-        replace: bool = False,
+        keep: bool = False,
         tell: Callable[[str], None] = _log.warning,
         **choices: Unpack[ReadChoices],
     ) -> Ingestion:
         """Read files, folders and globs; a bad one is refused with a line, the rest go in.
 
         Runs that do not say what they are about are about all that was ingested, but for what was
-        put `aside` for the runs that name it. `replace` puts aside what was ingested earlier from
-        the same files, with other content or read in another way.
+        put `aside` for the runs that name it, and for what a file held before it was read again,
+        with other content or in another way; `keep` leaves that in use too.
         """
         options = ReadOptions(**choices)
         found = find_sources([os.fspath(path) for path in paths])
+        unchanged = self._known_files.unchanged_files(found.paths, options, aside=aside)
         documents: list[IngestedSource] = []
         refused = list(found.problems)
         for path in found.paths:
             if watch:
                 watch(path)
+            if path in unchanged:
+                documents.append(_ingested_before(unchanged[path]))
+                continue
             try:
-                parsed = read_source(path, options)
-                with self._context.ledger.transaction() as tx:
-                    now = self._context.runtime.now()
-                    documents.append(ingest(tx, parsed, now, aside=aside))
+                documents.append(self._ingest_file(path, options, aside=aside, keep=keep))
             except SourceUnreadable as error:
                 refused.append(" ".join(str(error).splitlines()))
-        earlier = () if aside else self._find_earlier(documents, replace=replace)
         ingestion = Ingestion(
-            documents=tuple(documents),
-            refused=tuple(refused),
-            skipped=found.skipped,
-            earlier=earlier,
-            replaced=replace,
+            documents=tuple(documents), refused=tuple(refused), skipped=found.skipped
         )
         for line in ingestion.warnings():
             tell(line)
         return ingestion
 
-    def _find_earlier(
-        self, ingested: Sequence[IngestedSource], *, replace: bool
-    ) -> tuple[tuple[DocumentId, str], ...]:
-        """What the same files gave earlier, each with its place."""
-        wanted = [source.document_id for source in ingested if source.new or replace]
+    def _ingest_file(
+        self, path: Path, options: ReadOptions, *, aside: bool, keep: bool
+    ) -> IngestedSource:
+        reading = self._known_files.reading_of(path)
+        parsed = read_source(path, options)
         with self._context.ledger.transaction() as tx:
-            found = tx.documents.earlier_documents(wanted)
-            if replace:
-                tx.documents.put_documents_aside([document for document, _ in found])
-        return tuple(found)
+            now = self._context.runtime.now()
+            return ingest(tx, parsed, now, reading=reading, aside=aside, keep=keep)
+
+    @cached_property
+    def _known_files(self) -> KnownFiles:
+        return KnownFiles(self._context.ledger)
 
     def add_parsed(self, sources: Iterable[ParsedDocument]) -> tuple[DocumentId, ...]:
         """Put sources aside that somebody else has read, all or none; returns them in order."""
@@ -147,6 +172,12 @@ class Library:
             known = {document for document, _ in tx.documents.document_names()}
             return known - tx.documents.usual_documents()
 
+    def sources(self) -> dict[DocumentId, tuple[Source, ...]]:
+        """The paths that each document is at, in order; of one that made way, its last."""
+        with self._context.ledger.snapshot() as tx:
+            known = [document for document, _ in tx.documents.document_names()]
+            return tx.sources.sources_of_documents(known)
+
     def result_documents(self, run: int, stage: str | None = None) -> ResultDocuments:
         """The results of a run's stage, by default its last one, as documents for other runs."""
         named = NamedResults(RunId(run), stage)
@@ -160,9 +191,10 @@ class Library:
         return make_result_documents(self._context.ledger, named, self._context.runtime.now())
 
     def resolve_documents(self, names: Sequence[str]) -> list[DocumentId]:
-        """Documents by number, title, file name or fingerprint; each name must mean one.
+        """Documents by number, title, path, file name or fingerprint, each once.
 
-        `run:7/thesis` means all results of a stage, `run:7/thesis/31` one of them.
+        A folder or a glob means every document there; `run:7/thesis` all results of a stage, and
+        `run:7/thesis/31` one of them.
         """
         found: list[DocumentId] = []
         for name in names:
@@ -171,16 +203,33 @@ class Library:
                 found += results.documents
                 continue
             with self._context.ledger.snapshot() as tx:
-                found.append(_resolve_document(tx, name).id)
-        return found
+                found += match_documents(tx, name, self._known_files.place_of)
+        return list(dict.fromkeys(found))
 
     def purge(self, name: str) -> tuple[Document, PurgeCounts]:
         """Erase a document with its prompts, responses and results."""
         with self._context.ledger.transaction() as tx:
-            found = _resolve_document(tx, name)
+            found = choose_document(tx.documents.match_documents(name), name)
             purged = purge(tx, found.id, self._context.runtime.now())
         self._context.ledger.scrub()
         return found, purged
+
+    def purge_all(self, names: Sequence[str]) -> list[PurgedDocument]:
+        """The same of all documents that names, folders and globs mean, one after the other."""
+        erased: list[PurgedDocument] = []
+        wanted = self.resolve_documents(names)
+        try:
+            for number in wanted:
+                with self._context.ledger.transaction() as tx:
+                    found = tx.documents.match_documents(str(number))
+                    paths = tx.sources.sources_of_documents([number]).get(number, ())
+                    if found:  # else it was made of results that are gone, and went with them
+                        counts = purge(tx, number, self._context.runtime.now())
+                        named = tuple(source.path for source in paths)
+                        erased.append(PurgedDocument(found[0], named, counts))
+        finally:
+            self._context.ledger.scrub()
+        return erased
 
     def add_schema(
         self, source: SchemaFile, ref: str | None = None, *, new_version: bool = False
@@ -245,6 +294,13 @@ class Library:
         return Inputs(tuple(found), names)
 
 
+def _ingested_before(source: Source) -> IngestedSource:
+    """A file that is as it was when it was read."""
+    return IngestedSource(
+        source.document_id, source.title, 0, new=False, path=source.path, new_path=False
+    )
+
+
 def _ids(over: Documents) -> set[DocumentId]:
     if isinstance(over, Ingestion):
         if not over.documents and over.refused:
@@ -292,14 +348,3 @@ def _name_inputs(recipe: Recipe, given: Mapping[str, set[DocumentId]]) -> dict[D
                     " a document belongs to one input"
                 )
     return named
-
-
-def _resolve_document(tx: Transaction, name: str) -> Document:
-    """The document that a name means, or what is wrong with the name."""
-    found = tx.documents.match_documents(name)
-    if not found:
-        raise NotFound(f"there is no document {name!r}; `quire documents` lists them")
-    if len(found) > 1 and str(found[0].id) != name:  # a number is never another one's name
-        titles = ", ".join(f"{document.id} ({document.title})" for document in found)
-        raise UsageError(f"{name!r} means several documents: {titles}; give the number")
-    return found[0]

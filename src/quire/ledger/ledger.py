@@ -30,6 +30,7 @@ from quire.ledger.tables.requests import Requests
 from quire.ledger.tables.results import Results
 from quire.ledger.tables.runs import Runs
 from quire.ledger.tables.schemas import Schemas
+from quire.ledger.tables.sources import Sources
 from quire.ledger.tables.spend import Spend
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.tables.tasks import Tasks
@@ -45,7 +46,10 @@ class Transaction:
     def __init__(self, connection: Connection, workspace: WorkspaceId) -> None:
         """Give every table the same connection and workspace."""
         self.connection, self.workspace = connection, workspace
-        self.documents = Documents(connection, workspace)
+        self.documents, self.sources = (
+            Documents(connection, workspace),
+            Sources(connection, workspace),
+        )
         self.schemas = Schemas(connection, workspace)
         self.runs = Runs(connection, workspace)
         self.holds = Holds(connection)

@@ -35,6 +35,7 @@ TABLES_WITH_TEXT = (
     "responses",
     "results",
     "tasks",
+    "sources",
 )
 
 _RACES = (  # another process wrote between our look and our write: the next look sees it

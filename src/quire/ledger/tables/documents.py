@@ -70,15 +70,6 @@ class Documents(Table):
         self._connection.run_many("add_document", [row])
         return document
 
-    def earlier_documents(self, documents: Sequence[DocumentId]) -> list[tuple[DocumentId, str]]:
-        """What else was ingested from the same places, each with the place."""
-        return self._run("earlier_documents", ids=list(documents)) if documents else []
-
-    def put_documents_aside(self, documents: Sequence[DocumentId]) -> None:
-        """Leave documents out of what runs are about that do not name them."""
-        if documents:
-            self._change("put_documents_aside", ids=list(documents))
-
     def add_blocks(self, document: DocumentId, blocks: Sequence[NewBlock]) -> Sequence[int]:
         """Add some of a document's blocks; returns their keys."""
         ids = self._connection.take_ids("blocks", len(blocks))
@@ -124,14 +115,15 @@ class Documents(Table):
         self._change("ingest_document_again", id=document)
 
     def match_documents(self, name: str) -> list[Document]:
-        """Up to three documents by number, title, locator, file name, or start of a fingerprint.
+        """Up to three documents by number, title, path, file name, or start of a fingerprint.
 
-        The one with that number comes first.
+        The one with that number, or else those that are called so now; where none is, those that
+        were before another document took their place.
         """
         start = f"{name}%" if len(name) >= 6 and name.isalnum() else ""  # no wildcards from outside
         tail = "%/" + re.sub(r"([\\%_])", r"\\\1", name)
         rows = self._run("match_documents", name=name, start=start, tail=tail)
-        return [_to_document(row) for row in rows]
+        return [_to_document(row[:-1]) for row in rows if row[-1] == rows[0][-1]]
 
     def documents_of_run(self, run: RunId) -> list[Document]:
         """A run's inputs, in order."""

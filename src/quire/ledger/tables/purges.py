@@ -67,6 +67,7 @@ class Purges(Table):
         self._change("purge_task_subjects", tasks=tasks)
         self._connection.change("purge_task_documents", tasks=tasks, documents=documents)
         self._change("purge_blocks", documents=documents)
+        self._change("purge_sources", documents=documents)
         self._change("purge_documents", documents=documents, now=to_micros(now))
 
     def _descent(self, document: DocumentId) -> _Descent:

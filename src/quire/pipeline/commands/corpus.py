@@ -12,6 +12,7 @@ from quire.domain.data import canonical_json
 from quire.domain.documents import Block, ParsedDocument
 from quire.domain.errors import Conflict, SourceUnreadable
 from quire.domain.ids import DocumentId, TaskId
+from quire.domain.sources import Source, SourceReading
 from quire.domain.states import TASK_OPEN, RequestState, TaskMove
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.documents import NewBlock
@@ -19,6 +20,14 @@ from quire.pipeline.calls.record import drop_requests
 from quire.plan.questions import HALF, block_content, question_number
 
 CHUNK = 2000  # blocks held in memory at once
+
+
+class ReplacedDocument(NamedTuple):
+    """What a path gave before it was read again, with other content or in another way."""
+
+    document_id: DocumentId
+    path: str
+    kept_at: str  # another path that has it still; "": it is left to the runs that name it
 
 
 class IngestedSource(NamedTuple):
@@ -29,20 +38,63 @@ class IngestedSource(NamedTuple):
     blocks: int
     new: bool  # False: the same content was here already
     delimiter: str = ""  # what parts the cells of its rows, where its ending states another
+    path: str = ""
+    new_path: bool = True  # False: this path had the document already
+    replaced: tuple[ReplacedDocument, ...] = ()
+    beside: tuple[DocumentId, ...] = ()  # others that this path gave, and that stay in use
 
 
 def ingest(
-    tx: Transaction, parsed: ParsedDocument, now: datetime, *, aside: bool = False
+    tx: Transaction,
+    parsed: ParsedDocument,
+    now: datetime,
+    *,
+    reading: SourceReading | None = None,
+    aside: bool = False,
+    keep: bool = False,
 ) -> IngestedSource:
-    """Add a source's document and blocks; ingesting the same content again changes nothing.
+    """Add a source's document and blocks; the same content again only gets another path.
 
+    What its path gave before is left to the runs that have it, unless that is to `keep` its place.
     What is put aside is for the runs that name it, until it is ingested for all.
     """
     known = tx.documents.find_document(parsed.conv_uid)
-    if known is not None:
-        if not aside:
-            tx.documents.ingest_document_again(known)
-        return IngestedSource(known, parsed.title, 0, False, parsed.delimiter)
+    document, blocks = (known, 0) if known else _add_document(tx, parsed, now, aside=aside)
+    if known and not aside:
+        tx.documents.ingest_document_again(known)
+    reading = reading or SourceReading(place=parsed.source_locator)
+    before = tx.sources.live_sources_at([reading.place])
+    others = [source for source in before if source.document_id != document]
+    tx.sources.add_source(document, parsed, reading, now)
+    source = IngestedSource(document, parsed.title, blocks, not known, parsed.delimiter)
+    source = source._replace(path=parsed.source_locator, new_path=len(others) == len(before))
+    if aside:
+        return source
+    if keep:
+        return source._replace(beside=tuple(other.document_id for other in others))
+    return source._replace(replaced=_retire(tx, others, now))
+
+
+def _retire(
+    tx: Transaction, sources: Sequence[Source], now: datetime
+) -> tuple[ReplacedDocument, ...]:
+    """Let paths make way; a document that another path has stays what runs are about."""
+    tx.sources.retire_sources(sources, now)
+    left = tx.sources.sources_of_documents([source.document_id for source in sources])
+    return tuple(
+        ReplacedDocument(
+            source.document_id,
+            source.path,
+            next((it.path for it in left[source.document_id] if it.retired_at is None), ""),
+        )
+        for source in sources
+    )
+
+
+def _add_document(
+    tx: Transaction, parsed: ParsedDocument, now: datetime, *, aside: bool
+) -> tuple[DocumentId, int]:
+    """Add a document that is new, with its blocks; returns how many those are."""
     document = tx.documents.add_document(parsed, now, aside=aside)
     types: Counter[str] = Counter()
     characters = 0
@@ -54,7 +106,7 @@ def ingest(
     if not types:
         raise SourceUnreadable(f"{parsed.source_locator}: there is nothing in it to ask about")
     tx.documents.set_document_counts(document, dict(types), characters)
-    return IngestedSource(document, parsed.title, types.total(), True, parsed.delimiter)
+    return document, types.total()
 
 
 def _block_row(block: Block) -> NewBlock:

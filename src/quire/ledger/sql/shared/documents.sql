@@ -22,30 +22,24 @@ FROM documents WHERE workspace_id = :workspace AND purged_at IS NULL ORDER BY id
 SELECT id, conv_uid FROM documents WHERE workspace_id = :workspace AND purged_at IS NULL ORDER BY id
 
 -- name: usual_documents
--- What a run is about that does not say: all that was ingested, and nothing that came with another run.
-SELECT id FROM documents WHERE workspace_id = :workspace AND purged_at IS NULL AND aside = 0 ORDER BY id
+-- What a run is about that does not say: all that was ingested and is still at a path, and nothing that came with another run.
+SELECT id FROM documents WHERE workspace_id = :workspace AND purged_at IS NULL AND aside = 0
+  AND EXISTS (SELECT 1 FROM sources s WHERE s.workspace_id = :workspace AND s.document_id = documents.id AND s.retired_at IS NULL)
+ORDER BY id
 
 -- name: ingest_document_again
 -- A document that came with a run was ingested for all.
 UPDATE documents SET aside = 0 WHERE workspace_id = :workspace AND id = :id AND aside = 1
 
--- name: earlier_documents
--- What else was ingested from the same places as these: other content, or the same read in another way.
-SELECT DISTINCT e.id, e.source_locator FROM documents d
-JOIN documents e ON e.source_locator = d.source_locator AND e.workspace_id = :workspace AND e.purged_at IS NULL AND e.aside = 0
-WHERE d.workspace_id = :workspace AND d.id IN (:ids...) AND NOT (e.id IN (:ids...)) ORDER BY e.id
-
--- name: put_documents_aside
--- They stay for the runs that name them.
-UPDATE documents SET aside = 1 WHERE workspace_id = :workspace AND id IN (:ids...)
-
 -- name: match_documents
--- Documents by number, title, locator, file name, or the start of a fingerprint; the number's comes first.
-SELECT id, source_uid, source_type, source_filesize, source_total_characters, source_locator, title, uploaded_at, conv_uid, conv_parsing_tool, conv_representation_type, conv_total_blocks, conv_block_type_freq, conv_total_characters
-FROM documents
-WHERE workspace_id = :workspace AND purged_at IS NULL
-  AND (CAST(id AS TEXT) = :name OR title = :name OR source_locator = :name OR source_locator LIKE :tail ESCAPE '\' OR conv_uid LIKE :start OR source_uid LIKE :start)
-ORDER BY CASE WHEN CAST(id AS TEXT) = :name THEN 0 ELSE 1 END, id LIMIT 3
+-- Documents by number, title, path, file name, or the start of a fingerprint, each with how well it matches: by its number,
+-- by what it is called, by what it was called before another document took its place.
+SELECT d.id, d.source_uid, d.source_type, d.source_filesize, d.source_total_characters, d.source_locator, d.title, d.uploaded_at, d.conv_uid, d.conv_parsing_tool, d.conv_representation_type, d.conv_total_blocks, d.conv_block_type_freq, d.conv_total_characters,
+    min(CASE WHEN CAST(d.id AS TEXT) = :name THEN 0 WHEN s.retired_at IS NOT NULL AND NOT (d.conv_uid LIKE :start OR d.source_uid LIKE :start) THEN 2 ELSE 1 END) AS rank
+FROM documents d LEFT JOIN sources s ON s.document_id = d.id AND s.workspace_id = :workspace
+WHERE d.workspace_id = :workspace AND d.purged_at IS NULL
+  AND (CAST(d.id AS TEXT) = :name OR s.title = :name OR s.path = :name OR s.path LIKE :tail ESCAPE '\' OR d.conv_uid LIKE :start OR d.source_uid LIKE :start)
+GROUP BY d.id ORDER BY rank, d.id LIMIT 3
 
 -- name: add_blocks
 -- rows: id int, workspace_id text, document_id int, block_index int, block_type text, locator text, headings text, content text, content_hash bytes, json_bytes int

@@ -61,6 +61,10 @@ DELETE FROM task_documents WHERE task_id IN (:tasks...) AND document_id IN (:doc
 -- name: purge_blocks
 DELETE FROM blocks WHERE workspace_id = :workspace AND document_id IN (:documents...)
 
+-- name: purge_sources
+-- Paths and titles are words too.
+DELETE FROM sources WHERE workspace_id = :workspace AND document_id IN (:documents...)
+
 -- name: purge_documents
 UPDATE documents SET purged_at = :now, title = '', source_locator = '', source_uid = '',
     conv_uid = 'purged:' || CAST(id AS TEXT)
