@@ -77,6 +77,19 @@ def test_a_plan_for_programs_says_the_same(quire: Quire) -> None:
     assert (last["requests"], last["batched_requests"], last["seconds"]) == (60, 55, 86_400)
 
 
+def test_what_is_answered_is_no_part_of_what_is_to_be_paid(quire: Quire) -> None:
+    asked = ("--schema", "long", "--model", "simulated/large", "--pack-size", "10")
+    quire("run", *asked)
+
+    screen = quire("plan", *asked).stdout
+    printed = json.loads(quire("plan", *asked, "--json").stdout)
+
+    assert "of 600 blocks 600 are answered already" in screen
+    assert re.search(r"expected of `quire run`: nothing, \$0; all of it anew would be \$\d", screen)
+    assert printed["asked"] == {"tasks": 0, "calls": 0, "low_usd": 0, "cost_usd": 0, "high_usd": 0}
+    assert printed["expected_usd"] > 0
+
+
 def test_a_route_that_cannot_be_is_told(quire: Quire) -> None:
     said = quire(
         "plan", "--schema", "long", "--model", "gemini/gemini-3.7-flash", "--route", "batch"

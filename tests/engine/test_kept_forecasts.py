@@ -150,7 +150,7 @@ def test_low_expected_and_high_come_closer_once_a_run_is_through(here: World, re
 
 def test_a_run_that_may_cost_more_than_it_may_is_not_started(here: World) -> None:
     planned = here.engine.plan(schema=METADATA, model=SMALL)
-    most = to_usd(planned.high)
+    most = to_usd(planned.to_ask.high)
 
     with pytest.raises(UsageError, match=r"may cost up to .* nothing was started.*--max-cost"):
         here.engine.run(schema=METADATA, model=SMALL, max_cost_usd=most * 0.99)

@@ -1,5 +1,6 @@
-"""Answered words: what a plan says of answers that are there already."""
+"""Answered words: what a plan says of answers that are there already, and of what is asked."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def lines(planned: "Plan") -> Iterator[str]:
-    """Say what need not be asked again; nothing where everything is new."""
-    blocks, of, saved, repeated, stages = planned.answered
+    """Say what need not be asked again, and what the rest costs; nothing where all is new."""
+    blocks, of, saved, repeated = planned.answered
     if blocks:
         are = "is" if blocks == 1 else "are"
         yield (
@@ -22,21 +23,56 @@ def lines(planned: "Plan") -> Iterator[str]:
     if repeated:
         others = "another" if blocks else "another of them"
         yield f"{quantity(repeated, 'block says', 'blocks say')} the same as {others}: asked once"
-    if stages and not planned.order.recipe.is_single_schema:
-        yield (
-            f"asked in these words before: {', '.join(stages)}; whatever was answered then, about"
-            " the same, costs nothing"
-        )
+    if not planned.order.recipe.is_single_schema:
+        yield from _stage_lines(planned)
+        if planned.is_answered_in_part:
+            yield f"to ask: {asked_totals(planned)}"
+
+
+def _stage_lines(planned: "Plan") -> Iterator[str]:
+    """Say of a recipe which stages are answered already."""
+    kept = {stage.stage for stage in planned.stages if stage.reused}
+    whole = [name for name in planned.answered_stages if name not in kept]
+    if whole:
+        yield f"answered already: {', '.join(whole)}; --no-reuse asks all"
+    tasks: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    for stage in planned.stages:
+        tasks[stage.stage] += stage.tasks
+        asked[stage.stage] += stage.to_ask.tasks
+    parts = [name for name in tasks if 0 < asked[name] < tasks[name]]
+    if parts:
+        said = (f"{name} ({tasks[name] - asked[name]:,} of {tasks[name]:,})" for name in parts)
+        yield f"answered in part: {', '.join(said)}"
+
+
+def asked_totals(planned: "Plan") -> str:
+    """What is really asked and paid for, in a few words."""
+    asked = planned.to_ask
+    if not asked.tasks:
+        return f"nothing, {dollars(0)}"
+    tasks, calls = quantity(asked.tasks, "task"), quantity(asked.calls, "call")
+    roughly = "roughly " if planned.rough else ""
+    bounds = f"{roughly}{dollars(asked.cost)} ({dollars(asked.low)} to {dollars(asked.high)})"
+    return f"{tasks}, {calls}, {bounds}"
 
 
 def answered_json(planned: "Plan") -> dict[str, object]:
     """The same for programs."""
-    blocks, _, saved, repeated, stages = planned.answered
+    blocks, _, saved, repeated = planned.answered
+    asked = planned.to_ask
     return {
         "answered": {
             "blocks": blocks,
             "saved_usd": to_usd(saved),
             "repeated": repeated,
-            "stages": list(stages),
-        }
+            "stages": list(planned.answered_stages),
+        },
+        "asked": {
+            "tasks": asked.tasks,
+            "calls": asked.calls,
+            "low_usd": to_usd(asked.low),
+            "cost_usd": asked.cost_usd,
+            "high_usd": to_usd(asked.high),
+        },
     }

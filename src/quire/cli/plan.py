@@ -141,7 +141,15 @@ def _print_plan(planned: "Plan") -> None:
     say()
     for line in (*_plan_notes(planned), *answered_words.lines(planned), *_recommendation(planned)):
         say(line)
-    say(f"expected of `{_command_for(planned, forecast.expected)}`: {cost_bounds(planned)}")
+    say(f"expected of `{_command_for(planned, forecast.expected)}`: {_expected_words(planned)}")
+
+
+def _expected_words(planned: "Plan") -> str:
+    """What will be paid; beside it what all would cost, where some is answered already."""
+    whole = cost_bounds(planned)
+    if not planned.is_answered_in_part:
+        return whole
+    return f"{answered_words.asked_totals(planned)}; all of it anew would be {whole}"
 
 
 def _print_variants(forecast: "Forecast") -> None:

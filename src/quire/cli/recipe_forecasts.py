@@ -28,6 +28,7 @@ _RECIPE_NARROWING: tuple[Narrowing, ...] = (
     ("low", None),
     ("high", None),
     ("tokens out", None),
+    ("tokens in", None),
 )
 
 
@@ -40,11 +41,10 @@ def print_recipe_forecast(planned: "Plan", *, as_json: bool, about: str = "") ->
     say()
     columns = (
         *("stage", "about", "model", ">tasks", ">calls", ">tokens in", ">tokens out"),
-        *(">low", ">cost", ">high"),
+        *(">low", ">cost", ">high", *([">to pay"] if planned.is_answered_in_part else [])),
     )
-    print_table(
-        columns, [[*_stage_cells(stage)] for stage in planned.stages], narrowing=_RECIPE_NARROWING
-    )
+    rows = [[*_stage_cells(stage)][: len(columns)] for stage in planned.stages]
+    print_table(columns, rows, narrowing=_RECIPE_NARROWING)
     say()
     known = answered_words.lines(planned)
     for line in (*_recipe_notes(planned), f"together: {forecast_totals(planned)}", *known):
@@ -64,13 +64,14 @@ def _stage_cells(forecast: "StageForecast") -> Iterator[object]:
     roughly = "~" if forecast.rough else ""
     yield from (forecast.stage, forecast.about, forecast.model, forecast.tasks, forecast.calls)
     if forecast.reused:
-        yield from ("–", "–", "", "reused", "")
+        yield from ("–", "–", "", "reused", "", "–")
         return
     yield f"{roughly}{forecast.input_tokens:,}"
     yield f"{roughly}{forecast.output_tokens:,}"
     yield dollars(forecast.low)
     yield f"{roughly}{dollars(forecast.cost)}"
     yield dollars(forecast.high)
+    yield dollars(forecast.to_ask.cost)
 
 
 def _recipe_notes(planned: "Plan") -> Iterator[str]:
@@ -122,6 +123,12 @@ def forecast_totals(planned: "Plan") -> str:
     return f"{tasks}, {calls}, {roughly}{cost_bounds(planned)}"
 
 
+def expected_totals(planned: "Plan") -> str:
+    """The same of what is really asked: what was answered before is not."""
+    is_part = planned.is_answered_in_part
+    return answered_words.asked_totals(planned) if is_part else forecast_totals(planned)
+
+
 def cost_bounds(planned: "Plan") -> str:
     """What it is expected to cost, and between what and what."""
     return f"{dollars(planned.cost)} ({dollars(planned.low)} to {dollars(planned.high)})"
@@ -141,27 +148,31 @@ def _recipe_json(planned: "Plan") -> dict[str, object]:
         "high_usd": to_usd(planned.high),
         "rough": planned.rough,
         "learnt_from": planned.learnt_from,
-        "stages": [
-            {
-                "stage": stage.stage,
-                "about": stage.about,
-                "model": stage.model,
-                "tasks": stage.tasks,
-                "reused": stage.reused,
-                "calls": stage.calls,
-                "input_tokens": stage.input_tokens,
-                "output_tokens": stage.output_tokens,
-                "low_usd": to_usd(stage.low),
-                "cost_usd": stage.cost_usd,
-                "high_usd": to_usd(stage.high),
-                "rough": stage.rough,
-                "largest_prompt_tokens": stage.largest,
-                "room_tokens": stage.room,
-                "fits": stage.fits,
-                "oversized": stage.oversized,
-                "compressed": stage.compressed,
-                "embeds": stage.embeds,
-            }
-            for stage in planned.stages
-        ],
+        "stages": [_stage_json(stage) for stage in planned.stages],
+    }
+
+
+def _stage_json(stage: "StageForecast") -> dict[str, object]:
+    return {
+        "stage": stage.stage,
+        "about": stage.about,
+        "model": stage.model,
+        "tasks": stage.tasks,
+        "reused": stage.reused,
+        "calls": stage.calls,
+        "input_tokens": stage.input_tokens,
+        "output_tokens": stage.output_tokens,
+        "low_usd": to_usd(stage.low),
+        "cost_usd": stage.cost_usd,
+        "high_usd": to_usd(stage.high),
+        "asked_tasks": 0 if stage.reused else stage.to_ask.tasks,
+        "asked_calls": stage.to_ask.calls,
+        "asked_cost_usd": stage.to_ask.cost_usd,
+        "rough": stage.rough,
+        "largest_prompt_tokens": stage.largest,
+        "room_tokens": stage.room,
+        "fits": stage.fits,
+        "oversized": stage.oversized,
+        "compressed": stage.compressed,
+        "embeds": stage.embeds,
     }

@@ -255,7 +255,7 @@ class Engine(ContextProperties):
             forecast = self.forecasts.plan_start(order)
         if forecast is not None and max_cost_usd is not None:
             forecast.refuse_above(max_cost_usd)
-        rows = [stage.row for stage in forecast.stages] if forecast else []
+        rows = [stage.to_ask.row for stage in forecast.stages] if forecast else []
         started = self.orders.start(order, rows)
         return self._handle(started.run_id, goes_on=started.goes_on)
 

@@ -4,19 +4,20 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import NamedTuple
 
 from quire.domain.batches import BatchRules
 from quire.domain.data import Json
 from quire.domain.documents import Document
 from quire.domain.errors import UsageError
-from quire.domain.ids import RunId
+from quire.domain.ids import DocumentId, RunId
 from quire.domain.models import ModelFacts
 from quire.domain.pricing import DOLLAR, dollars, to_usd
 from quire.domain.recipes import GATE, Recipe
 from quire.domain.runs import DIRECT
 from quire.engine.context import EngineContext
 from quire.engine.orders import read_recipe, resolve_order
-from quire.engine.past_calls import find_past_work
+from quire.engine.past_calls import ASKED_ALL, find_past_work
 from quire.engine.stage_sizes import DocumentSet, StageForecaster
 from quire.ledger.ledger import Transaction
 from quire.pipeline.commands.answered import (
@@ -38,6 +39,21 @@ MOST_SIZED = 100_000  # blocks that a run which begins does not wait longer for
 MANY = 1_000_000  # calls, where how many there will be depends on the answers
 
 
+class AskedPart(NamedTuple):
+    """What of a plan is not answered yet; in picodollars."""
+
+    tasks: int
+    calls: int
+    low: int
+    cost: int
+    high: int
+
+    @property
+    def cost_usd(self) -> float:
+        """Dollars that are paid for it."""
+        return to_usd(self.cost)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Plan:
     """What a run would take, before anything is spent."""
@@ -48,7 +64,7 @@ class Plan:
     stages: tuple[StageForecast, ...]
     token_factor: float  # that it was reckoned with: the model's own tokenizer's, or as stated
     learnt_from: RunId | None = None  # the run of the same recipe that it was put right by
-    answered: AnsweredBefore = NOTHING_ANSWERED  # and is not asked again; the forecast is of all
+    answered: AnsweredBefore = NOTHING_ANSWERED  # of its blocks, and what those answers had cost
 
     @property
     def forecast(self) -> Forecast:
@@ -81,11 +97,28 @@ class Plan:
         return sum(stage.high for stage in self.stages)
 
     @property
-    def asked_cost(self) -> int:
-        """Picodollars of a schema's blocks that were not answered before, nor say the same."""
-        blocks, of, _, repeated, _ = self.answered
-        cost = self.forecast.expected.cost
-        return cost * (of - blocks - repeated) // of if of else cost
+    def to_ask(self) -> "AskedPart":
+        """What of it is really asked and paid for: what was answered before is not."""
+        parts = [stage.to_ask for stage in self.stages if not stage.reused]
+        return AskedPart(
+            tasks=sum(part.tasks for part in parts),
+            calls=sum(part.calls for part in parts),
+            low=sum(part.low for part in parts),
+            cost=sum(part.cost for part in parts),
+            high=sum(part.high for part in parts),
+        )
+
+    @property
+    def is_answered_in_part(self) -> bool:
+        """Whether less is asked than it is about."""
+        return any(stage.asked is not None for stage in self.stages)
+
+    @property
+    def answered_stages(self) -> tuple[str, ...]:
+        """The stages that ask nothing, because all of it is answered."""
+        asked = {stage.stage for stage in self.stages if stage.to_ask.tasks and not stage.reused}
+        names = dict.fromkeys(stage.stage for stage in self.stages if stage.tasks)
+        return tuple(name for name in names if name not in asked)
 
     @property
     def cost_usd(self) -> float:
@@ -93,12 +126,12 @@ class Plan:
         return to_usd(self.cost)
 
     def refuse_above(self, max_cost_usd: float) -> None:
-        """Refuse to begin what may cost more than that, by the upper end of the forecast."""
-        tasks, limit = self.stages[0].tasks, self.order.task_limit
+        """Refuse what may cost more than that, by the upper end of what is forecast to be asked."""
+        tasks, limit = self.stages[0].to_ask.tasks, self.order.task_limit
         share = min(1.0, limit / tasks) if limit is not None and tasks else 1.0
         if not 0 <= max_cost_usd < math.inf:
             raise UsageError(f"max_cost_usd is an amount in dollars, not {max_cost_usd}")
-        high, most = math.ceil(self.high * share), round(max_cost_usd * DOLLAR)
+        high, most = math.ceil(self.to_ask.high * share), round(max_cost_usd * DOLLAR)
         if high > most:
             raise UsageError(
                 f"this may cost up to {dollars(high)} by its forecast, more than {dollars(most)}:"
@@ -158,7 +191,8 @@ class Forecasts:
         order = replace(order, reuse=Reuse(RunId(reuse[0]), reuse[1]) if reuse else None)
         self.route(order)
         with self._context.ledger.snapshot() as tx:
-            return self._forecast(tx, order, documents)
+            stored = [tx.documents.find_document(document.conv_uid) for document in documents]
+            return self._forecast(tx, *_over_stored(order, documents, stored))
 
     def route(self, order: Order) -> str:
         """How a run's calls travel; every model must be able to go that way.
@@ -192,12 +226,13 @@ class Forecasts:
         documents: Sequence[Document],
         most_sized: int | None = None,
     ) -> Plan:
-        stages = self._forecast_stages(tx, order, documents, most_sized)
+        stages = self._forecast_stages(tx, order, documents, most_sized, answers=True)
         past = find_past_work(tx, order)
         if past is not None:
             earlier = stages
             if not past.is_same(order, documents):
                 earlier = self._forecast_stages(tx, past.order, past.documents, most_sized)
+            earlier = [item.in_part(*past.asked.get(item.stage, ASKED_ALL)) for item in earlier]
             stages = correct_forecasts(stages, earlier, past.spent)
         return Plan(
             order=order,
@@ -214,9 +249,16 @@ class Forecasts:
         order: Order,
         documents: Sequence[Document],
         most_sized: int | None = None,
+        *,
+        answers: bool = False,
     ) -> list[StageForecast]:
-        """What every stage takes by rule, and by answers to the same questions."""
+        """What every stage takes by rule, and by answers to the same questions.
+
+        With `answers` it is told, too, what of it need not be asked again.
+        """
         forecaster = StageForecaster(tx, order, self._context.registry, documents, most_sized)
+        if answers and order.sample is None and len(order.inputs) == len(documents):
+            forecaster.look_for_answers()
         kept: tuple[str, ...] = ()
         if order.reuse is not None:
             if order.inputs:  # an experiment's evidence need not be in the ledger yet
@@ -224,11 +266,11 @@ class Forecasts:
             kept = reusable_stages(tx, order.reuse, order.recipe, order.facts.name)
         vetoed = _vetoed_stages(order.recipe)
         return [
-            forecast.as_reused()
-            if stage.name in kept
-            else forecast.with_vetoes(VETOED if stage.name in vetoed else 0.0)
+            forecast.with_vetoes(VETOED if stage.name in vetoed else 0.0)
             for stage in order.recipe.stages
-            for forecast in forecaster.forecasts(stage, self._batch_rules)
+            for forecast in forecaster.forecasts(
+                stage, self._batch_rules, reused=stage.name in kept
+            )
         ]
 
 
@@ -241,6 +283,20 @@ def _vetoed_stages(recipe: Recipe) -> set[str]:
 def _documents(tx: Transaction, order: Order) -> list[Document]:
     wanted = {document for document, _ in order.inputs}
     return [document for document in tx.documents.list_documents() if document.id in wanted]
+
+
+def _over_stored(
+    order: Order, documents: Sequence[Document], stored: Sequence[DocumentId | None]
+) -> tuple[Order, Sequence[Document]]:
+    """An order over the ledger's own documents, where it has them all: some may be answered."""
+    known = [
+        replace(document, id=found)
+        for document, found in zip(documents, stored, strict=True)
+        if found is not None
+    ]
+    if len(known) < len(documents):
+        return order, documents
+    return replace(order, inputs=[(item.id, item.conv_uid) for item in known]), known
 
 
 def _with_counted_tokens(

@@ -12,10 +12,11 @@ from quire.domain.reasons import EventKind
 from quire.domain.recipes import Recipe
 from quire.domain.requests import OutputSample
 from quire.domain.runs import Run
-from quire.domain.states import StageState
+from quire.domain.states import StageState, TaskState
 from quire.engine.spend import read_groups
 from quire.ledger.ledger import Transaction
 from quire.pipeline.commands.start import Order
+from quire.plan.failure_limits import REUSED
 from quire.plan.forecast_corrections import StageKey, StageSpend, spend_by_stage
 from quire.plan.sizing import MOST_SAMPLES
 from quire.plan.token_estimates import PastCalls
@@ -24,6 +25,7 @@ from quire.recipes.recipe_snapshots import recipe_to_json
 
 PAST_RUNS = 50  # searched for answers to the same question
 MOST_EVENTS = 1000  # of a run, looked through for what people had asked again
+ASKED_ALL = (1, 1)
 ASKED_AGAIN = (EventKind.RERUN, EventKind.RETRIED, EventKind.REUSED)  # more, or less, than usual
 
 
@@ -66,6 +68,7 @@ class PastWork(NamedTuple):
     order: Order
     documents: Sequence[Document]
     spent: Mapping[StageKey, StageSpend]  # of stages that are through
+    asked: Mapping[str, tuple[int, int]]  # tasks that it asked, of how many, by stage
 
     def is_same(self, order: Order, documents: Sequence[Document]) -> bool:
         """Whether it was told the same about the same documents, so that its forecast is too."""
@@ -99,7 +102,10 @@ def _read_past_work(tx: Transaction, order: Order, run: Run) -> PastWork | None:
     numbers = {document for document, _ in inputs}
     documents = [item for item in tx.documents.list_documents() if item.id in numbers]
     groups = read_groups(tx, tx.spend.priced_models(run.id), run.id, outcomes=False)
+    asked = _asked_tasks(tx, run.id)
     spent = {key: sums for key, sums in spend_by_stage(groups).items() if key[0] in through}
+    # of a stage that took most of its answers from elsewhere, what the rest cost says little
+    spent = {key: sums for key, sums in spent.items() if 2 * asked[key[0]][0] > asked[key[0]][1]}
     if len(documents) < len(numbers) or not any(sums.calls for sums in spent.values()):
         return None  # some were purged since, or nothing was asked
     facts, *further = tx.runs.models_of_run(run)
@@ -112,4 +118,15 @@ def _read_past_work(tx: Transaction, order: Order, run: Run) -> PastWork | None:
         input_names=dict(inputs),
         reuse=None,
     )
-    return PastWork(run.id, earlier, documents, spent)
+    return PastWork(run.id, earlier, documents, spent, asked)
+
+
+def _asked_tasks(tx: Transaction, run: RunId) -> dict[str, tuple[int, int]]:
+    """How many tasks of each stage were asked, of how many: the others took an answer."""
+    found: dict[str, tuple[int, int]] = {}
+    sums = tx.tallies.tallies_by_stage(run)
+    for stage in tx.runs.stages_of_run(run):
+        counts = sums.get(stage.id, {})
+        ended = counts.get(TaskState.DONE, 0) + counts.get(TaskState.FAILED, 0)
+        found[stage.name] = (max(0, ended - counts.get(REUSED, 0)), ended) if ended else ASKED_ALL
+    return found

@@ -1,6 +1,7 @@
 """Stage sizes: how many tasks each stage of an order has, how large they are, what each takes."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from quire.domain.recipes import HistoryEntry, Stage
 from quire.engine.past_calls import past_calls
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.render import reads_many
+from quire.pipeline.commands.answered_tasks import AnsweredTasks, AskedTasks
 from quire.pipeline.commands.start import Order
 from quire.pipeline.run_spec import RunSpec, possible_models
 from quire.plan.builtin_groupings import shows_documents
@@ -81,6 +83,7 @@ class StageForecaster:
     ) -> None:
         """Forecast an order over documents; the sizes of so many blocks stand for those of all."""
         self._most_sized = most_sized
+        self._answered: AnsweredTasks | None = None
         self._tx, self._order, self._documents = tx, order, documents
         recipe = order.recipe
         self._spec = RunSpec(
@@ -95,8 +98,12 @@ class StageForecaster:
         self._counts: dict[str, LineCount] = {}
         self._past = past_calls(tx, recipe, order.facts)
 
-    def forecasts(self, stage: Stage, rules: Rules) -> list[StageForecast]:
-        """A stage with each of its models."""
+    def look_for_answers(self) -> None:
+        """Tell from here on how much of each stage need not be asked again."""
+        self._answered = AnsweredTasks(self._tx, self._order, self._spec, self._documents)
+
+    def forecasts(self, stage: Stage, rules: Rules, *, reused: bool = False) -> list[StageForecast]:
+        """A stage with each of its models; reused: an earlier run's results are kept whole."""
         spec, stage_prompt = self._spec, self._spec.stage_prompts[stage.name]
         sizes = self._measure(stage)
         names = possible_models(self._order.recipe, stage, self._order.facts.name)
@@ -125,7 +132,36 @@ class StageForecaster:
         answered = sum(item.tasks - item.oversized for item in found)
         self._sizes[stage.name] = sizes._replace(tasks=answered)
         self._counts[stage.name] = line_count(spec.lineage, stage, self._counts, answered)
-        return [*found, *self._forecast_embeddings(works)]
+        embedded = [*self._forecast_embeddings(works)]
+        if reused:
+            return self._as_reused(stage, [*found, *embedded])
+        return self._with_asked(stage, works, found, embedded)
+
+    def _as_reused(self, stage: Stage, found: Sequence[StageForecast]) -> list[StageForecast]:
+        if self._answered is not None:
+            self._answered.note_reused(stage)
+        return [forecast.as_reused() for forecast in found]
+
+    def _with_asked(
+        self,
+        stage: Stage,
+        works: Sequence[StageWork],
+        found: Sequence[StageForecast],
+        embedded: Sequence[StageForecast],
+    ) -> list[StageForecast]:
+        """The forecasts, each with what of it is not answered yet."""
+        if self._answered is None:
+            return [*found, *embedded]
+        planned = {forecast.model: forecast.tasks for forecast in found}
+        asked = self._answered.find_asked(stage, planned)
+        tasks, left = sum(planned.values()), sum(item.tasks for item in asked.values())
+        return [
+            *(
+                _with_part(forecast, work, asked[forecast.model])
+                for forecast, work in zip(found, works, strict=True)
+            ),
+            *(replace(item, asked=item.in_part(left, tasks)) for item in embedded),
+        ]
 
     def _forecast_embeddings(self, works: Sequence[StageWork]) -> Iterator[StageForecast]:
         """What ranking passages costs, where a model is asked to."""
@@ -340,6 +376,16 @@ class StageForecaster:
 
     def _document_ids(self, stage: Stage) -> list[DocumentId]:
         return [document.id for document in self._document_set(stage).documents]
+
+
+def _with_part(forecast: StageForecast, work: StageWork, asked: AskedTasks) -> StageForecast:
+    """A forecast with that of what is still to be asked."""
+    if asked.tasks == forecast.tasks:
+        return forecast
+    if not asked.tasks:
+        return replace(forecast, asked=forecast.in_part(0, 1))
+    sizes = work.sizes if asked.sizes is None else asked.sizes
+    return replace(forecast, asked=forecast_stage(replace(work, tasks=asked.tasks, sizes=sizes)))
 
 
 def _share_tasks(names: Sequence[str], tasks: int) -> list[tuple[str, int]]:

@@ -73,6 +73,7 @@ def _correct(
         cost=_in_proportion(stage.cost, earlier.cost, spent.cost),
         rough=False,
         spread=CORRECTED,
+        asked=stage.asked and _correct(stage.asked, earlier, spent),
     )
 
 

@@ -73,6 +73,12 @@ class StageForecast:
     reused: bool = False  # an earlier run has its answers: nothing is asked
     embeds: bool = False  # these are calls for embeddings, and owe no answers
     spread: Spread = ROUGH
+    asked: "StageForecast | None" = None  # the same of what is not answered yet; None: of all
+
+    @property
+    def to_ask(self) -> "StageForecast":
+        """What of it is really asked, and paid for."""
+        return self.asked or self
 
     @property
     def key(self) -> tuple[str, str]:
@@ -107,7 +113,25 @@ class StageForecast:
         )
         spread = self.spread._replace(high=self.spread.high * (1 + share))
         again = replace(self, calls=calls, input_tokens=taken, output_tokens=written, cost=cost)
-        return replace(again, spread=spread)
+        asked = self.asked and self.asked.with_vetoes(share)
+        return replace(again, spread=spread, asked=asked)
+
+    def in_part(self, tasks: int, of: int) -> "StageForecast":
+        """The same for so many of its tasks."""
+
+        def scale(number: int) -> int:
+            return -(-number * tasks // of) if of else number
+
+        return replace(
+            self,
+            tasks=scale(self.tasks),
+            calls=scale(self.calls),
+            input_tokens=scale(self.input_tokens),
+            output_tokens=scale(self.output_tokens),
+            cost=scale(self.cost),
+            oversized=scale(self.oversized),
+            compressed=scale(self.compressed),
+        )
 
     @property
     def row(self) -> ForecastRow:
@@ -126,8 +150,8 @@ class StageForecast:
 
     def as_reused(self) -> "StageForecast":
         """The same where an earlier run has the answers."""
-        asked = replace(self, calls=0, input_tokens=0, output_tokens=0, cost=0, oversized=0)
-        return replace(asked, rough=False, largest=0, reused=True)
+        kept = replace(self, calls=0, input_tokens=0, output_tokens=0, cost=0, oversized=0)
+        return replace(kept, rough=False, largest=0, reused=True, asked=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from quire.kits.judge.experiment_file import read_experiment
 from quire.kits.judge.experiment_runs import (
     experiment_run,
     find_experiment_run,
+    plan_experiment,
     rows_of,
     start_experiment,
 )
@@ -298,10 +299,11 @@ def test_a_score_asked_again_stands_beside_what_was_said_of_it_not_of_the_one_be
 
 
 def asked_for(here: World, path: Path) -> int:
-    """Run an experiment; how many calls that took."""
-    before = here.model.calls
+    """Run an experiment; how many calls that took, which its plan must have known."""
+    before, planned = here.model.calls, plan_experiment(here.engine, path).to_ask.calls
     run_experiment(here, path)
-    return here.model.calls - before
+    assert here.model.calls - before == planned
+    return planned
 
 
 def test_an_experiment_with_one_more_model_asks_only_that_model(

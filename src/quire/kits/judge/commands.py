@@ -22,7 +22,7 @@ from quire.cli.printing import (
     say,
 )
 from quire.cli.progress_words import outstanding_batches
-from quire.cli.recipe_forecasts import forecast_totals, print_recipe_forecast
+from quire.cli.recipe_forecasts import expected_totals, print_recipe_forecast
 from quire.cli.run_summary import (
     continue_after_stop,
     exit_code,
@@ -244,7 +244,7 @@ def run(
             return
         view = experiment_view(engine, handle.id)
         if not (handle.goes_on or session(context).quiet):
-            forecast = forecast_totals(plan_experiment(engine, file, kept, **policy))
+            forecast = expected_totals(plan_experiment(engine, file, kept, **policy))
             note(f"forecast: {forecast}; `quire judge plan {file}` says more")
         interrupted = _drive(context, engine, handle, view)
         now = view.with_planned_total(handle.progress())

@@ -34,6 +34,17 @@ class AskedQuestion(NamedTuple):
     follows: TaskId | None  # 0: it did, and looks after itself
 
 
+class StageTaskCount(NamedTuple):
+    """Tasks of a stage that are asked of one model about one document, or about none."""
+
+    stage_id: StageId
+    model_no: int
+    document_id: DocumentId | None
+    tasks: int
+    ended: int
+    answered: int  # whose answers others may take
+
+
 # number of the stage's question, number of the content, stage, who asks
 QuestionRow = tuple[int, int, StageId, TaskId]
 
@@ -135,3 +146,18 @@ class Questions(Table):
         about = {"question": question, "documents": list(documents)}
         blocks, contents, cost = self._run("count_answered", **about)[0]
         return blocks, contents, int(cost)
+
+    def unanswered_sizes(self, question: int, documents: Sequence[DocumentId]) -> list[int]:
+        """The size of every content of documents that a question is not answered about yet."""
+        return self._column("unanswered_sizes", question=question, documents=list(documents))
+
+    def count_stage_tasks(self, stages: Sequence[StageId]) -> list[StageTaskCount]:
+        """Tasks of some stages, by model and document."""
+        return self._list(StageTaskCount, "count_stage_tasks", stages=list(stages))
+
+    def count_blocks_answered_in_stage(
+        self, stage: StageId, model: int, documents: Sequence[DocumentId]
+    ) -> int:
+        """How many blocks of documents say what a stage has answers of a model about."""
+        about = {"stage": stage, "model": model, "documents": list(documents)}
+        return self._count("count_blocks_answered_in_stage", **about)

@@ -86,3 +86,32 @@ SELECT count(*), count(DISTINCT content), coalesce(sum(cost), 0) FROM (
         AND r.review_state IN ('unreviewed', 'approved') AND r.data IS NOT NULL
     JOIN attempts a ON a.id = r.attempt_id JOIN requests c ON c.id = a.request_id
     WHERE b.workspace_id = :workspace AND b.document_id IN (:documents...) GROUP BY b.id, q.content) AS answered
+
+-- name: unanswered_sizes
+-- The size of every content of some documents that was not asked about and answered, once, in subject order.
+SELECT min(b.json_bytes) FROM blocks b
+WHERE b.workspace_id = :workspace AND b.document_id IN (:documents...) AND NOT EXISTS (
+    SELECT 1 FROM questions q JOIN tasks t ON t.id = q.task_id AND t.workspace_id = :workspace AND t.state = 'done'
+    JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL AND r.origin = 'model'
+        AND r.review_state IN ('unreviewed', 'approved') AND r.data IS NOT NULL
+    WHERE q.question = :question AND q.content = coalesce(b.content_id, b.id))
+GROUP BY coalesce(b.content_id, b.id) ORDER BY min(b.document_id), min(b.block_index)
+
+-- name: count_stage_tasks
+-- Tasks of some stages by model and document: how many there are, how many have ended, how many may be taken from.
+SELECT t.stage_id, t.model_no, t.document_id, count(*),
+    sum(CASE WHEN t.state IN ('done', 'failed', 'blocked', 'cancelled') THEN 1 ELSE 0 END),
+    sum(CASE WHEN t.state = 'done' AND r.id IS NOT NULL THEN 1 ELSE 0 END)
+FROM tasks t LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL AND r.origin = 'model'
+    AND r.review_state IN ('unreviewed', 'approved') AND r.data IS NOT NULL
+WHERE t.workspace_id = :workspace AND t.stage_id IN (:stages...)
+GROUP BY t.stage_id, t.model_no, t.document_id ORDER BY t.stage_id, t.model_no, t.document_id
+
+-- name: count_blocks_answered_in_stage
+-- How many blocks of some documents say what a stage has answers about.
+SELECT count(*) FROM blocks b
+WHERE b.workspace_id = :workspace AND b.document_id IN (:documents...) AND coalesce(b.content_id, b.id) IN (
+    SELECT coalesce(o.content_id, o.id) FROM tasks t JOIN blocks o ON o.id = t.block_id AND o.workspace_id = :workspace
+    JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL AND r.origin = 'model'
+        AND r.review_state IN ('unreviewed', 'approved') AND r.data IS NOT NULL
+    WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.model_no = :model AND t.state = 'done')
