@@ -3,13 +3,16 @@
 import ast
 import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 from quire.dispatch.runtime import BATCH_POINTS, POINTS
 from quire.domain.reasons import HoldKind
 from quire.domain.states import LIFECYCLES
 from quire.ledger.statements import migrations
-from tests.docs import modules
+from tests.docs import command_page, key_page, modules, python_page
 from tests.docs.pages import ROOT, spans
 
 PAGE = ROOT / "ARCHITECTURE.md"
@@ -29,10 +32,20 @@ def test_the_page_is_short_enough_to_be_read() -> None:
     assert (len(text) <= 30_000, text.count(b"\n") <= 350) == (True, True)
 
 
-def test_every_module_is_listed_with_its_sentence() -> None:
-    assert modules.PAGE.read_text("utf-8") == modules.module_page(), (
-        "write the list anew: make docs"
-    )
+@pytest.mark.parametrize(
+    ("page", "write"),
+    [
+        (modules.PAGE, modules.module_page),
+        (command_page.PAGE, command_page.command_page),
+        (key_page.PAGE, key_page.key_page),
+        (python_page.PAGE, python_page.python_page),
+    ],
+    ids=["modules", "commands", "keys", "python"],
+)
+def test_what_is_written_from_the_code_is_as_the_code_is(
+    page: Path, write: Callable[[], str]
+) -> None:
+    assert page.read_text("utf-8") == write(), "write it anew: make docs"
 
 
 def test_every_function_on_the_walk_and_every_file_on_the_first_page_exists() -> None:
