@@ -7,7 +7,7 @@ from quire.domain.version import VERSION
 if TYPE_CHECKING:
     from quire.domain.errors import Error, LedgerError, ProviderError, UsageError
     from quire.domain.runs import HeldError
-    from quire.engine import Engine, Ingestion, RunHandle
+    from quire.engine import Engine, Ingestion, RunHandle, read_export
     from quire.engine import open_engine as open
 
 __version__ = VERSION
@@ -23,6 +23,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "open",
+    "read_export",
 ]
 
 

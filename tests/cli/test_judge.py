@@ -4,7 +4,7 @@ import json
 import sys
 from pathlib import Path
 
-import pandas  # type: ignore[import-untyped]
+import pandas
 import pytest
 
 from tests.cli.conftest import Quire

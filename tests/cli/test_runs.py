@@ -212,6 +212,8 @@ def test_export_tells_programs_what_it_wrote(ran: Quire) -> None:
         "run": 1,
         "lines": 29,
         "path": "out.jsonl",
+        "format": "jsonl",
+        "unchanged": False,
         "simulated": True,
     }
 
@@ -235,7 +237,7 @@ def test_one_block_each_is_one_block(ready: Quire) -> None:
 @pytest.mark.parametrize(
     "args",
     [
-        ["export", "--format", "csv", "-o", "x"],
+        ["export", "--format", "xml", "-o", "x"],
         ["export", "--only", "some", "-o", "x"],
         ["export", "-o", "no/such/folder/x"],
         ["export", "--json"],

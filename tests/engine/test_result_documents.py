@@ -10,7 +10,7 @@ from quire.domain.errors import NotFound, UsageError
 from quire.engine import RunHandle
 from quire.engine.result_documents import add_documents
 from quire.export.result_rows import task_rows
-from quire.export.result_selection import find_result_source
+from quire.export.result_selection import ACCEPTED_ROWS, find_result_source
 from tests.ledger.test_postgres_locks import meanwhile
 from tests.pipeline.recipe_stages import NOTED, SMALL, recipe, record_stage, sent_texts, text_stage
 from tests.pipeline.test_purge import everything_on_disk
@@ -172,7 +172,7 @@ def test_a_purge_waits_for_who_makes_documents_of_its_results(world: Worlds) -> 
     ledger = here.engine.ledger
     with ledger.snapshot() as tx:
         source = find_result_source(tx, run.id)
-        rows = [*task_rows(tx, source, source.recipe.stages[0], "accepted")]
+        rows = [*task_rows(tx, source, source.recipe.stages[0], ACCEPTED_ROWS)]
 
     with ledger.transaction() as tx:
         made = add_documents(tx, source, rows, NOW)

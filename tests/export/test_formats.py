@@ -1,33 +1,30 @@
 """A format is one row: who names it gets it, whatever it is."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from quire.domain.errors import UsageError
-from quire.domain.recipes import Stage
-from quire.export.formats import FORMATS, ExportFormat
+from quire.export.formats import FORMATS, ExportFormat, ExportJob, Written
 from quire.export.result_rows import task_rows
-from quire.export.result_selection import ResultSource
-from quire.ledger.ledger import Transaction
 from tests.world import World, sentences
 
 Worlds = Callable[..., World]
 
 
-def status_lines(
-    tx: Transaction, source: ResultSource, stage: Stage | None, only: str
-) -> Iterator[bytes]:
-    for chosen in source.recipe.stages if stage is None else (stage,):
-        for row in task_rows(tx, source, chosen, only):
-            yield f"{chosen.name} {row.status}\n".encode()
+def write_statuses(job: ExportJob, file: BinaryIO) -> Written:
+    assert job.stage is not None
+    rows = list(task_rows(job.tx, job.source, job.stage, job.chosen))
+    file.write("".join(f"{row.stage} {row.status}\n" for row in rows).encode())
+    return Written(len(rows))
 
 
 def test_the_format_that_is_named_is_written(
     world: Worlds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(FORMATS, "status", ExportFormat("status", (".txt",), status_lines))
+    monkeypatch.setitem(FORMATS, "status", ExportFormat("status", (".txt",), write_statuses))
     here = world()
     here.ingest(sentences(3))
     run = here.run()
@@ -46,13 +43,15 @@ def test_a_format_that_there_is_none_of_is_refused_and_nothing_is_written(
     here.ingest(sentences(1))
     run = here.run()
 
-    with pytest.raises(UsageError, match="--format takes jsonl, not 'csv'"):
-        run.export(str(tmp_path / "out.csv"), form="csv")
+    with pytest.raises(UsageError, match=r"--format takes jsonl, csv, .*, not 'xml'"):
+        run.export(str(tmp_path / "out"), form="xml")
+    with pytest.raises(UsageError, match=r"no format has the ending \.xml; name it with one of"):
+        run.export(str(tmp_path / "out.xml"))
 
     assert list(tmp_path.glob("out*")) == []
 
 
-@pytest.mark.parametrize("name", ["out.csv", "OUT.Parquet", "out.xlsx"])
+@pytest.mark.parametrize("name", ["out.csv", "OUT.TSV"])
 def test_a_file_that_is_named_like_another_format_is_refused(
     world: Worlds, tmp_path: Path, name: str
 ) -> None:
@@ -61,6 +60,6 @@ def test_a_file_that_is_named_like_another_format_is_refused(
     run = here.run()
 
     with pytest.raises(UsageError, match=r"is named like another format than jsonl; name it"):
-        run.export(str(tmp_path / name))
+        run.export(str(tmp_path / name), form="jsonl")
 
     assert not (tmp_path / name).exists()

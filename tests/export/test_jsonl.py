@@ -36,6 +36,8 @@ def test_a_line_has_the_shape_that_downstream_tools_read(world: Worlds, tmp_path
         "source_filesize",
         "source_total_characters",
         "source_upload_timestamp",
+        "source",
+        "title",
     ]
     assert immutable["conversion"]["conv_block_type_freq"] == {"paragraph": 1}
     assert immutable["block"]["block_content"] == "Is it so? Yes."

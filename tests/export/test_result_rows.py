@@ -27,7 +27,12 @@ PAGE = text_stage(
 )
 DRAWS = text_stage("draws", "samples", "{{ inputs.page.text }}", of="page", samples=2)
 
-USUAL = ["schema_ref", "schema_version", "schema_uid", "task_id", "data", "status", "error"]
+FACTS_OF_ROWS = ["cost", "review", "reviewer", "reviewed_at", "changed_at"]
+USUAL = [
+    *("schema_ref", "schema_version", "schema_uid", "task_id", "data", "status", "error"),
+    *("run", "model"),
+    *FACTS_OF_ROWS,
+]
 
 
 def run_recipe(here: World, *stages: Any, **how: Any) -> RunHandle:
@@ -59,11 +64,12 @@ def test_the_last_stage_is_written_a_line_a_task_with_what_it_is_about(
     first, second = export_lines(run, tmp_path)
 
     assert list(first) == [
-        *("stage", "task_id", "subject", "status", "error", "attempt_count", "version"),
-        *("stale", "data", "critics"),
+        *("run", "stage", "task_id", "subject", "status", "error", "attempt_count", "version"),
+        *("stale", "data", "critics", *FACTS_OF_ROWS),
     ]
     assert list(first["subject"]) == [
-        *("title", "conv_uid", "block_uid", "model", "sample", "part", "inputs"),
+        *("source", "title", "key", "text", "conv_uid", "block_uid", "model", "sample", "part"),
+        "inputs",
     ]
     assert (first["subject"]["title"], second["subject"]["title"]) == ("a", "b")
     assert first["subject"]["block_uid"] is None

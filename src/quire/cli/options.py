@@ -42,7 +42,19 @@ OnlyStage = Annotated[str | None, option("NAME", "Only this stage.", "--stage")]
 RunNumber = Annotated[int | None, argument("RUN", "A run's number; the newest by default.")]
 SchemaName = Annotated[str, option("NAME", "A kept schema, or a schema's file.", "--schema", "-s")]
 ModelName = Annotated[str | None, option("MODEL", "provider/model.", "--model", "-m")]
-Only = Annotated[str, option("all|accepted|failed", "Which blocks to take.", "--only")]
+Only = Annotated[
+    str,
+    option(
+        "STATUS",
+        "Take only rows that stand so: accepted (confirmed ones too), confirmed, failed, pending,"
+        " proposed, blocked or cancelled.",
+        "--only",
+    ),
+]
+Since = Annotated[
+    str | None,
+    option("MOMENT", "Take only what changed since, such as 2026-11-18T09:30 (UTC).", "--since"),
+]
 
 Documents = Annotated[
     list[str] | None,

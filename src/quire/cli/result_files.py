@@ -1,11 +1,12 @@
 """The command that lists a run's results by number, or writes them as a tree of readable files."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.options import AsJson, Every, OnlyStage, RunNumber, option
+from quire.cli.options import AsJson, Every, Only, OnlyStage, RunNumber, Since, option
 from quire.cli.printing import (
     MOST_LISTED,
     clip,
@@ -22,7 +23,8 @@ from quire.cli.session import SOME_FAILED, engine_and_run, session
 from quire.domain.ids import RunId
 
 if TYPE_CHECKING:
-    from quire.engine import Engine, ResultTree
+    from quire.engine import ResultTree
+    from quire.engine.lineage import ListedResult
 
 MOST_LEFT = 10  # files named that were left as they are
 TITLE = 40  # characters
@@ -36,18 +38,24 @@ def results(
         str | None, option("DIR", "Write them as readable files, with an index.", "--to")
     ] = None,
     stage: OnlyStage = None,
+    only: Only = "accepted",
+    since: Since = None,
     limit: Annotated[int, option("N", "How many are listed.", min=1)] = 100,
     every: Every = False,
     as_json: AsJson = False,
 ) -> None:
     """List a run's accepted results by number, or write them as readable files (--to DIR)."""
+    from quire.engine import row_filter
+
+    chosen = row_filter(only, since)
     with engine_and_run(context, run) as (engine, number):
         if to is None:
             most = MOST_LISTED if every else limit
-            _list_results(engine, number, stage, most, as_json=as_json)
+            found = engine.lineages.results_of_run(number, stage, most + 1, chosen)
+            _print_results(number, found, most, as_json=as_json)
             return
         with file_watcher("writing", session(context).quiet) as watch:
-            tree = engine.commands.write_results(number, to, stage, watch)
+            tree = engine.commands.write_results(number, to, stage, watch, chosen)
     if as_json:
         print_json({"run": number, **asdict(tree), "folder": str(tree.folder)})
     else:
@@ -56,10 +64,9 @@ def results(
         raise typer.Exit(SOME_FAILED)
 
 
-def _list_results(
-    engine: "Engine", run: RunId, stage: str | None, most: int, *, as_json: bool
+def _print_results(
+    run: RunId, found: "Sequence[ListedResult]", most: int, *, as_json: bool
 ) -> None:
-    found = engine.lineages.results_of_run(run, stage, most + 1)
     tell_cut(found, most)
     found = found[:most]
     rows = (

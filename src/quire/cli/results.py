@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from quire.cli.options import AsJson, Only, RunNumber, option
+from quire.cli.options import AsJson, Only, RunNumber, Since, option
 from quire.cli.order_options import StageName
 from quire.cli.printing import (
     cell_text,
@@ -22,14 +22,16 @@ from quire.cli.session import engine_and_run, session
 from quire.domain.data import stored_json
 from quire.domain.errors import UsageError
 from quire.domain.gates import ReadingNote
+from quire.domain.ids import RunId
 from quire.domain.states import TaskState
 from quire.domain.task_wording import note_text
 
 if TYPE_CHECKING:
-    from quire.engine import ExportedBlock, ExportedTask
-    from quire.engine.queries import FirstRows
+    from quire.engine import ExportedBlock, ExportedTask, ExportReport
+    from quire.engine.result_queries import FirstRows
 
 STDOUT = "-"
+ACCEPTED = "accepted"
 TEXT, CELL = 100, 20  # characters of a cell that is alone, and of one among others
 MOST_NOTED = 5  # results whose notes are shown
 NOTES_SHOWN = 3  # of each of them
@@ -39,15 +41,17 @@ ABOUT, ERROR = 24, 60  # characters of a title, and of why a task has no result
 def show(
     context: typer.Context,
     run: RunNumber = None,
+    *,
     limit: Annotated[int, option("N", "How many blocks.", min=1)] = 10,
     only: Only = "all",
+    since: Since = None,
     stage: StageName = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a run's first results as a table, a block or task a row."""
     with engine_and_run(context, run) as (engine, number):
         head, now = engine.queries.head(number), engine.progress(number)
-        found = engine.queries.sample(number, only, limit, stage)
+        found = engine.queries.sample(number, only, limit, stage, since)
     if as_json:
         blocks, tasks = found.blocks or (), found.tasks
         print_json([*map(_row_json, blocks), *(task.as_json() for task in tasks)])
@@ -70,7 +74,7 @@ def show(
 def _print_rows(rows: Sequence["ExportedBlock"], fields: Sequence[str]) -> None:
     """A table as narrow as it can be: what is the same in every row is not a column."""
     titles = {row.document.title for row in rows}
-    by_status = any(row.status != "accepted" for row in rows)
+    by_status = any(row.status != ACCEPTED for row in rows)
     data = [stored_json(row.data) or {} for row in rows]
     columns = [
         ">task",
@@ -109,7 +113,7 @@ def _print_tasks(found: "FirstRows") -> None:
         "status": [task.status for task in tasks],
         "~error": [clip(task.error or "", ERROR) for task in tasks],
     }
-    plain = {"status": {"accepted"}, "~error": {""}}
+    plain = {"status": {ACCEPTED}, "~error": {""}}
     columns_kept = [
         name
         for name, values in own.items()
@@ -182,13 +186,16 @@ def _row_json(row: "ExportedBlock") -> dict[str, object]:
     critics = {"critics": [critic.as_json() for critic in row.critics]} if row.critics else {}
     return critics | {
         "block_uid": row.block_uid,
+        "source": row.document.source_locator,
         "title": row.document.title,
         "block_index": row.row.block_index,
         "block_type": row.row.block_type,
         "block_content": row.row.content,
         "task_id": row.row.task_id,
         "status": row.status,
-        "error": row.row.error if row.status == "failed" else None,
+        "error": row.error,
+        "model": row.model,
+        **row.facts.as_json(),
         "data": stored_json(row.data),
         **({"notes": stored_json(row.notes)} if row.notes else {}),
     }
@@ -199,29 +206,47 @@ def export(
     run: RunNumber = None,
     *,
     output: Annotated[str, option("FILE", "Where to; - is stdout.", "--output", "-o")] = STDOUT,
-    form: Annotated[str, option("jsonl", "How.", "--format")] = "jsonl",
+    form: Annotated[
+        str | None,
+        option("FORMAT", "jsonl, csv or tsv; by default as the file is named.", "--format"),
+    ] = None,
     only: Only = "all",
+    since: Since = None,
     stage: StageName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a run's results in order, one line a block; of a recipe's other stages one a task."""
-    from quire.engine import check_format
+    """Write a run's results in order, one row a block; of a recipe's other stages one a task.
+
+    `quire export 3 --only accepted -o out.csv`
+    """
+    from quire.engine import check_format, row_filter
 
     check_format(form, output)
+    chosen = row_filter(only, since)
     if as_json and output == STDOUT:
         raise UsageError("--json tells about the export, so the export itself needs -o FILE")
     with engine_and_run(context, run) as (engine, number):
         simulated = engine.queries.head(number).model.provider == "simulated"
-        lines = engine.export(number, output, only, stage, form)
+        report = engine.export(number, output, chosen, stage, form)
         now = engine.progress(number)
     ended = now.done + now.failed + now.counts.get(TaskState.CANCELLED, 0)
-    pending = max(0, lines - ended) if only == "all" and not now.is_staged else 0
+    every = only == "all" and not since and not now.is_staged
+    pending = max(0, report.rows - ended) if every else 0
     if as_json:
-        summary = {"run": number, "lines": lines, "path": output, "simulated": simulated}
-        print_json(summary | ({"pending": pending} if pending else {}))
+        summary = {"run": number, "lines": report.rows, "path": output, "format": report.form}
+        more = {"unchanged": not report.changed, "simulated": simulated}
+        print_json(summary | more | ({"pending": pending} if pending else {}))
     elif not session(context).quiet:
-        tell = note if output == STDOUT else say
-        said = f"run {number}: {quantity(lines, 'line')}"
-        where = "" if output == STDOUT else f" in {output}"
-        yet = f", {pending:,} of them pending: run {number} has not ended" if pending else ""
-        tell(f"{said}{where}{yet}{' · simulated' if simulated else ''}")
+        _tell_export(number, report, pending, simulated=simulated)
+
+
+def _tell_export(run: RunId, report: "ExportReport", pending: int, *, simulated: bool) -> None:
+    shown = report.path != STDOUT
+    parts = [
+        f"run {run}: {quantity(report.rows, 'line' if report.form == 'jsonl' else 'row')}",
+        f" in {report.path}" if shown else "",
+        "" if report.changed else ", unchanged: not written again",
+        f", {pending:,} of them pending: run {run} has not ended" if pending else "",
+        " · simulated" if simulated else "",
+    ]
+    (say if shown else note)("".join(parts))

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from quire.engine.library import Ingestion
     from quire.engine.queries import RunOutcomes
     from quire.engine.run_handle import RunHandle
-    from quire.export.formats import check_format
+    from quire.export.formats import ExportReport, check_format
+    from quire.export.read_export import read_export
     from quire.export.result_rows import ExportedBlock, ExportedTask
+    from quire.export.result_selection import row_filter
     from quire.export.result_tree import ResultTree
     from quire.ledger.tables.pieces import ChainCall
     from quire.ledger.tables.results import TaskOutcome
@@ -46,6 +48,7 @@ __all__ = [
     "EditableData",
     "Engine",
     "Excess",
+    "ExportReport",
     "ExportedBlock",
     "ExportedTask",
     "Forecast",
@@ -73,6 +76,8 @@ __all__ = [
     "describe_forecast_error",
     "is_at_rest",
     "open_engine",
+    "read_export",
+    "row_filter",
 ]
 
 _NAMES = {
@@ -83,8 +88,10 @@ _NAMES = {
     "quire.engine.library": ("Ingestion",),
     "quire.engine.queries": ("RunOutcomes",),
     "quire.engine.run_handle": ("RunHandle",),
-    "quire.export.formats": ("check_format",),
+    "quire.export.formats": ("ExportReport", "check_format"),
+    "quire.export.read_export": ("read_export",),
     "quire.export.result_rows": ("ExportedBlock", "ExportedTask"),
+    "quire.export.result_selection": ("row_filter",),
     "quire.export.result_tree": ("ResultTree",),
     "quire.ledger.tables.pieces": ("ChainCall",),
     "quire.ledger.tables.results": ("TaskOutcome",),

@@ -10,7 +10,8 @@ from quire.domain.ids import RunId, TaskId
 from quire.domain.pricing import from_usd
 from quire.engine.context import EngineContext
 from quire.engine.wallets import Dollars
-from quire.export.formats import write_export
+from quire.export.formats import ExportReport, write_export
+from quire.export.result_selection import ACCEPTED_ROWS, EVERY_ROW, RowFilter
 from quire.export.result_tree import ResultTree, write_result_tree
 from quire.ledger.ledger import Transaction
 from quire.pipeline.commands import control
@@ -137,12 +138,12 @@ class RunCommands:
         self,
         run: RunId,
         path: str,
-        only: str = "all",
+        chosen: RowFilter = EVERY_ROW,
         stage: str | None = None,
-        form: str = "jsonl",
-    ) -> int:
-        """Write the results of a run's last stage, or of another, to a file; returns how many."""
-        return write_export(self._context.ledger, run, path, form, only=only, stage=stage)
+        form: str | None = None,
+    ) -> ExportReport:
+        """Write the results of a run's last stage, or of another, to a file or a store."""
+        return write_export(self._context.ledger, run, path, form, chosen=chosen, stage=stage)
 
     def write_results(
         self,
@@ -150,9 +151,10 @@ class RunCommands:
         folder: str | Path,
         stage: str | None = None,
         watch: Callable[[str], None] | None = None,
+        chosen: RowFilter = ACCEPTED_ROWS,
     ) -> ResultTree:
         """Write the results of all stages, or of one, as readable files with an index."""
-        return write_result_tree(self._context.ledger, run, folder, stage, watch)
+        return write_result_tree(self._context.ledger, run, folder, stage, watch, chosen)
 
     def _in_transaction(self, act: Callable[[Transaction, datetime], Outcome]) -> Outcome:
         now = self._context.runtime.now()

@@ -16,8 +16,12 @@ from quire.domain.errors import NotFound
 from quire.domain.ids import DocumentId, ResultId, RunId, TaskId
 from quire.engine.context import EngineContext
 from quire.export.result_rows import task_rows
-from quire.export.result_selection import choose_stage, find_result_source
-from quire.export.result_tree import result_marks, subject_title
+from quire.export.result_selection import ACCEPTED_ROWS, RowFilter, choose_stage, find_result_source
+from quire.export.result_tree import (
+    check_results_filter,
+    result_marks,
+    subject_title,
+)
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.origins import ResultOriginRow
 
@@ -93,9 +97,14 @@ class Lineages:
         self._context = context
 
     def results_of_run(
-        self, run: RunId, stage: str | None = None, limit: int | None = None
+        self,
+        run: RunId,
+        stage: str | None = None,
+        limit: int | None = None,
+        chosen: RowFilter = ACCEPTED_ROWS,
     ) -> list[ListedResult]:
         """The accepted results of all stages of a run, or of one; the first of them."""
+        check_results_filter(chosen.check())
         with self._context.ledger.snapshot() as tx:
             source = find_result_source(tx, run)
             stages = [choose_stage(source.recipe, stage)] if stage else source.recipe.stages
@@ -106,10 +115,10 @@ class Lineages:
                     row.outcome.task_id,
                     row.model,
                     subject_title(row),
-                    tuple(result_marks(row, chosen)),
+                    tuple(result_marks(row, wanted)),
                 )
-                for chosen in stages
-                for row in task_rows(tx, source, chosen, "accepted")
+                for wanted in stages
+                for row in task_rows(tx, source, wanted, chosen)
                 if row.outcome.result_id is not None
             )
             return list(islice(found, limit))

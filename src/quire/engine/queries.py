@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from itertools import islice
 from typing import NamedTuple
 
 from quire.dispatch.runtime import dead_neighbours, host_name, living_workers
@@ -20,17 +19,11 @@ from quire.domain.runs import Event, Progress, Run
 from quire.domain.states import RunState, TaskState
 from quire.domain.task_wording import shared_cause
 from quire.domain.tasks import Failure, TaskView
-from quire.engine.context import EngineContext
 from quire.engine.event_reader import EventReader
 from quire.engine.request_texts import describe_subject, request_text, text_alone
+from quire.engine.result_queries import ResultQueries
 from quire.engine.whole_answers import shown_outcomes
-from quire.export.result_rows import ExportedBlock, ExportedTask, block_rows, flat_rows, task_rows
-from quire.export.result_selection import (
-    ResultSource,
-    choose_stage,
-    find_result_source,
-    is_block_by_block,
-)
+from quire.export.result_selection import ResultSource, find_result_source
 from quire.gates.packed_json import refused_record
 from quire.gates.thoughts import split_thoughts
 from quire.ledger.ledger import Transaction
@@ -61,15 +54,6 @@ class RefusedAnswer(NamedTuple):
     record: Json = None  # as the model wrote it; None: it was never answered
     critic: str = ""  # its stage
     critique: Json = None
-
-
-class FirstRows(NamedTuple):
-    """The first results of a stage: of blocks where it is about every block, else of tasks."""
-
-    stage: str
-    fields: tuple[str, ...]
-    blocks: list[ExportedBlock] | None = None
-    tasks: Sequence[ExportedTask] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,12 +111,8 @@ class RunOutcomes(NamedTuple):
     tasks: Iterator[tuple[TaskOutcome, tuple[DocumentId, ...]]]  # each with what it was shown
 
 
-class Queries:
+class Queries(ResultQueries):
     """Read-only views of a ledger."""
-
-    def __init__(self, context: EngineContext) -> None:
-        """Look at the context's ledger."""
-        self._context = context
 
     @property
     def contexts(self) -> Contexts:
@@ -192,12 +172,6 @@ class Queries:
             stalls = stall_reasons(tx, now, workers, self._context.runtime.now())
             return [str(stall) for stall in (*stalls, *stage_stall_reasons(tx, now, workers))]
 
-    def rows(
-        self, run: RunId, only: str = "all", stage: str | None = None
-    ) -> list[dict[str, Json]]:
-        """The results of a run's last stage, or of another, as flat rows."""
-        return flat_rows(self._context.ledger, run, only, stage)
-
     def stage_policies(self, run: RunId) -> dict[str, JsonObject]:
         """What stages of a run are told in the place of its policy, by name."""
         with self._context.ledger.snapshot() as tx:
@@ -231,18 +205,6 @@ class Queries:
         """The runs that have not ended."""
         with self._context.ledger.snapshot() as tx:
             return [wish.run_id for wish in tx.runs.running_wishes()]
-
-    def sample(self, run: RunId, only: str, limit: int, stage: str | None = None) -> FirstRows:
-        """The first rows of a run's last stage, or of another: blocks or tasks."""
-        with self._context.ledger.snapshot() as tx:
-            source = find_result_source(tx, run)
-            wanted = choose_stage(source.recipe, stage)
-            fields = tuple(wanted.schema.properties) if wanted.schema else ()
-            if is_block_by_block(wanted):
-                blocks = islice(block_rows(tx, source, wanted, only), limit)
-                return FirstRows(wanted.name, fields, list(blocks))
-            tasks = islice(task_rows(tx, source, wanted, only), limit)
-            return FirstRows(wanted.name, fields, tasks=list(tasks))
 
     def failures(self, run: RunId, *, blocked: bool = False) -> list[FailureGroup]:
         """Failed tasks, or blocked ones, by stage and cause, the commonest of a stage first."""

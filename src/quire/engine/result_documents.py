@@ -12,7 +12,12 @@ from quire.domain.ids import DocumentId, ResultId, RunId
 from quire.domain.recipes import Stage
 from quire.domain.states import RunState, StageState, TaskState
 from quire.export.result_rows import ExportedTask, task_rows
-from quire.export.result_selection import ResultSource, choose_stage, find_result_source
+from quire.export.result_selection import (
+    ACCEPTED_ROWS,
+    ResultSource,
+    choose_stage,
+    find_result_source,
+)
 from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline.commands.control import transact_with_retry
 from quire.pipeline.commands.corpus import ingest
@@ -58,7 +63,7 @@ def make_result_documents(ledger: Ledger, named: NamedResults, now: datetime) ->
         source = find_result_source(tx, named.run)
         stage = choose_stage(source.recipe, named.stage, f"run:{named.run}/NAME")
         tasks = _check_finished(tx, source, stage)
-        accepted = _Accepted(task_rows(tx, source, stage, "accepted"), named.result)
+        accepted = _Accepted(task_rows(tx, source, stage, ACCEPTED_ROWS), named.result)
         results = iter(accepted)
         while chunk := _take(results, CHUNK):
             documents += transact_with_retry(

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from quire.domain.data import Json
 from quire.domain.ids import DocumentId, RunId, TaskId
 from quire.domain.runs import Event, HeldError, Progress
 from quire.engine.commands import RunCommands
 from quire.engine.queries import Queries
+from quire.engine.result_queries import Since
 from quire.engine.wallets import Dollars
+from quire.export.data_frames import make_frame
+from quire.export.result_selection import row_filter
 from quire.export.result_tree import ResultTree
 from quire.pipeline.commands.decide import DecisionOutcome
 from quire.pipeline.commands.regate import RegateReport
@@ -58,18 +61,50 @@ class RunHandle:
         """What happened to it, the oldest first; `after` is the number of the last one known."""
         return self._queries.events_after(self.id, after, limit)
 
-    def rows(self, only: str = "all", stage: str | None = None) -> list[dict[str, Json]]:
+    def rows(
+        self, only: str = "all", stage: str | None = None, since: Since = None
+    ) -> list[dict[str, Json]]:
         """One flat mapping a block or task, in order, with the answer's fields as columns.
 
         Of a recipe they are the results of its last stage, or of the one that `stage` names.
         """
-        return self._queries.rows(self.id, only, stage)
+        return self._queries.rows(self.id, only, stage, since)
+
+    def to_pandas(self, *, categories: bool = False, **which: Any) -> Any:
+        """The rows as a pandas frame with typed columns; `which` is as for `rows`."""
+        return self._frame("pandas", which, categories=categories)
+
+    def to_polars(self, *, categories: bool = False, **which: Any) -> Any:
+        """The rows as a polars frame."""
+        return self._frame("polars", which, categories=categories)
+
+    def to_arrow(self, *, categories: bool = False, **which: Any) -> Any:
+        """The rows as an Arrow table."""
+        return self._frame("arrow", which, categories=categories)
+
+    def to_hf(self, *, categories: bool = False, **which: Any) -> Any:
+        """The rows as a data set of Hugging Face."""
+        return self._frame("hf", which, categories=categories)
+
+    def _frame(self, kind: str, which: dict[str, Any], *, categories: bool) -> Any:
+        stage = which.pop("stage", None)
+        with self._queries.table(self.id, row_filter(**which), stage) as table:
+            return make_frame(kind, table.columns, table.read_rows(), categories=categories)
 
     def export(
-        self, path: str, only: str = "all", stage: str | None = None, form: str = "jsonl"
+        self,
+        path: str,
+        only: str = "all",
+        stage: str | None = None,
+        form: str | None = None,
+        since: Since = None,
     ) -> int:
-        """Write JSON lines or another format, of the last stage or of another; returns how many."""
-        return self._commands.export(self.id, path, only, stage, form)
+        """Write the rows in the format of the path's ending, or in another; returns how many.
+
+        The path may be an address of a store, such as `s3://bucket/out.parquet`.
+        """
+        chosen = row_filter(only, since)
+        return self._commands.export(self.id, path, chosen, stage, form).rows
 
     def write_results(
         self,

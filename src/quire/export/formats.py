@@ -1,55 +1,117 @@
-"""Export formats: a row each, and the one way in which any of them is written to a file."""
+"""Export formats: a row each, chosen by name or by a file's ending, and the way to write any."""
 
-import os
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import PurePosixPath
 from typing import BinaryIO, NamedTuple
 
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.recipes import Stage
 from quire.export import jsonl
+from quire.export.delimited import METADATA_ENDING, delimited_lines, describe_columns
+from quire.export.export_targets import STDOUT, open_target
+from quire.export.flat_tables import FlatTable, flat_table
 from quire.export.result_selection import (
     ALL,
+    EVERY_ROW,
     ResultSource,
-    check_only,
+    RowFilter,
     choose_stage,
     find_result_source,
 )
 from quire.ledger.ledger import Ledger, Transaction
 
 
+class ExportJob(NamedTuple):
+    """What is exported, from one snapshot of the ledger."""
+
+    tx: Transaction
+    source: ResultSource
+    stage: Stage | None  # None: all of them
+    chosen: RowFilter
+
+    def table(self) -> FlatTable:
+        """As rows with typed columns."""
+        return flat_table(*self)
+
+
+class Written(NamedTuple):
+    """What became of one file."""
+
+    rows: int
+    widened: tuple[str, ...] = ()  # columns that are text, because not all values fit their type
+    cut: int = 0  # cells that are longer than the format allows
+
+
+class ExportReport(NamedTuple):
+    """What an export came to."""
+
+    path: str
+    form: str
+    rows: int
+    changed: bool  # false: the same was there already
+    widened: tuple[str, ...] = ()
+    cut: int = 0
+
+
 class ExportFormat(NamedTuple):
-    """How results are written: `lines` gives one piece of the file for each result."""
+    """How results are written to one file."""
 
     name: str
-    endings: tuple[str, ...]  # of its files; any other ending that no format has will do as well
-    # Of one stage, or of all of them where it is None; the text is a choice of ONLY.
-    lines: Callable[[Transaction, ResultSource, Stage | None, str], Iterator[bytes]]
+    endings: tuple[str, ...]  # of its files
+    write: Callable[[ExportJob, BinaryIO], Written]
+    delimiter: str = ""  # of a file whose columns are described beside it
+
+
+def _write_lines(lines: Iterable[bytes], file: BinaryIO, header: int = 0) -> Written:
+    count = -header
+    for line in lines:
+        file.write(line)
+        count += 1
+    return Written(count)
+
+
+def _write_jsonl(job: ExportJob, file: BinaryIO) -> Written:
+    return _write_lines(jsonl.lines(*job), file)
+
+
+def _write_csv(job: ExportJob, file: BinaryIO) -> Written:
+    return _write_lines(delimited_lines(job.table(), ","), file, header=1)
+
+
+def _write_tsv(job: ExportJob, file: BinaryIO) -> Written:
+    return _write_lines(delimited_lines(job.table(), "\t"), file, header=1)
 
 
 FORMATS: Mapping[str, ExportFormat] = {
-    format.name: format for format in (ExportFormat("jsonl", (".jsonl", ".ndjson"), jsonl.lines),)
+    form.name: form
+    for form in (
+        ExportFormat("jsonl", (".jsonl", ".ndjson"), _write_jsonl),
+        ExportFormat("csv", (".csv",), _write_csv, delimiter=","),
+        ExportFormat("tsv", (".tsv",), _write_tsv, delimiter="\t"),
+    )
 }
 
 
-# Who names a file so expects that format, and would find out late that it is another.
-OTHER_FORMATS = frozenset((".csv", ".tsv", ".parquet", ".arrow", ".feather", ".xlsx", ".xls"))
-
-
-def check_format(name: str, path: str = "-") -> ExportFormat:
-    """The format of a name; refuse what is none, and a file that is named like another."""
+def check_format(name: str | None, path: str = STDOUT) -> ExportFormat:
+    """The format of a name, or else of a file's ending; refuse what is none, and what differs."""
+    ending = PurePosixPath(path).suffix.lower()
+    of_ending = {end: form for form in FORMATS.values() for end in form.endings}.get(ending)
+    if name is None:
+        if ending and of_ending is None:
+            known = ", ".join(end for form in FORMATS.values() for end in form.endings)
+            raise UsageError(
+                f"{path}: no format has the ending {ending}",
+                f"name it with one of {known}, or say --format NAME",
+            )
+        return of_ending or FORMATS["jsonl"]
     if name not in FORMATS:
         raise UsageError(f"--format takes {', '.join(FORMATS)}, not {name!r}")
-    ending = Path(path).suffix.lower()
-    known = {ending for form in FORMATS.values() for ending in form.endings} | OTHER_FORMATS
-    if ending in known - set(FORMATS[name].endings):
+    if of_ending not in (None, FORMATS[name]):
         right = FORMATS[name].endings[0]
         raise UsageError(
             f"{path} is named like another format than {name}",
-            f"name it {Path(path).stem}{right}; pandas reads that with read_json(…, lines=True)",
+            f"name it {PurePosixPath(path).stem}{right}, or leave --format out",
         )
     return FORMATS[name]
 
@@ -58,44 +120,29 @@ def write_export(
     ledger: Ledger,
     run: RunId,
     path: str,
-    form: str = "jsonl",
+    form: str | None = None,
     *,
-    only: str = "all",
+    chosen: RowFilter = EVERY_ROW,
     stage: str | None = None,
-) -> int:
-    """Write a run's results to a file (`-` is standard output); returns how many.
+) -> ExportReport:
+    """Write a run's results to a file, an object of a store, or standard output (`-`).
 
     `stage` may be all; by default it is the one that the recipe is for.
     """
-    check_only(only)
-    chosen, count = check_format(form, path), 0
+    chosen.check()
+    format = check_format(form, path)
     with ledger.snapshot() as tx:
         source = find_result_source(tx, run)
         wanted = None if stage == ALL else choose_stage(source.recipe, stage)
-        with _open_target(path) as target:
-            for line in chosen.lines(tx, source, wanted, only):
-                target.write(line)
-                count += 1
-    return count
+        job = ExportJob(tx, source, wanted, chosen)
+        with open_target(path) as target:
+            written = format.write(job, target.file)
+        if format.delimiter and path != STDOUT:
+            _describe(job, path, format.delimiter)
+    return ExportReport(path, format.name, written.rows, target.changed, *written[1:])
 
 
-@contextmanager
-def _open_target(path: str) -> Iterator[BinaryIO]:
-    """A file that appears only when it is whole; a pipe or a device is written as it is."""
-    if path == "-":
-        yield sys.stdout.buffer
-        sys.stdout.flush()
-        return
-    target = Path(path).resolve()  # a link is followed, not replaced
-    plain = not target.exists() or target.is_file()
-    written = target.with_name(f"{target.name}.partial-{os.getpid()}") if plain else target
-    try:
-        with written.open("wb") as file:
-            yield file
-        if plain:
-            written.replace(target)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
-    finally:
-        if plain:
-            written.unlink(missing_ok=True)
+def _describe(job: ExportJob, path: str, delimiter: str) -> None:
+    name = PurePosixPath(path).name
+    with open_target(path + METADATA_ENDING) as target:
+        target.file.write(describe_columns(job.table().columns, name, delimiter))

@@ -6,35 +6,41 @@ import orjson
 
 from quire.domain.documents import Document
 from quire.domain.recipes import Schema, Stage
-from quire.export.result_rows import ExportedBlock, block_rows, task_rows
-from quire.export.result_selection import ResultSource, is_block_by_block
+from quire.export.result_rows import ExportedBlock, block_rows, locator_key, task_rows
+from quire.export.result_selection import ResultSource, RowFilter, is_block_by_block
 from quire.ledger.ledger import Transaction
 
 
-def lines(tx: Transaction, source: ResultSource, stage: Stage | None, only: str) -> Iterator[bytes]:
+def lines(
+    tx: Transaction, source: ResultSource, stage: Stage | None, chosen: RowFilter
+) -> Iterator[bytes]:
     """One line each: of a stage that owes a record about every block, block by block.
 
     Those are `{immutable, user_defined}`; any other stage, and all of them, go task by task.
     """
     if stage is not None and is_block_by_block(stage):
-        yield from _block_lines(tx, source, stage, only)
+        yield from _block_lines(tx, source, stage, chosen)
     else:
-        for chosen in source.recipe.stages if stage is None else (stage,):
-            for row in task_rows(tx, source, chosen, only):
+        for item in source.recipe.stages if stage is None else (stage,):
+            for row in task_rows(tx, source, item, chosen):
                 yield orjson.dumps(row.as_json()) + b"\n"
 
 
-def _block_lines(tx: Transaction, source: ResultSource, stage: Stage, only: str) -> Iterator[bytes]:
+def _block_lines(
+    tx: Transaction, source: ResultSource, stage: Stage, chosen: RowFilter
+) -> Iterator[bytes]:
     judged = bool(source.recipe.critics_of(stage.name))
     heads: dict[int, bytes] = {}
-    for row in block_rows(tx, source, stage, only):
+    for row in block_rows(tx, source, stage, chosen):
         document = row.document
         if document.id not in heads:  # rows come document by document: keep one
             heads = {document.id: orjson.dumps(_document_head(document))}
-        yield _block_line(row, heads[document.id], stage.record, judged=judged)
+        yield _block_line(row, heads[document.id], source, stage.record, judged=judged)
 
 
-def _block_line(row: ExportedBlock, head: bytes, schema: Schema, *, judged: bool) -> bytes:
+def _block_line(
+    row: ExportedBlock, head: bytes, source: ResultSource, schema: Schema, *, judged: bool
+) -> bytes:
     block = row.row
     # The head is `{source_upload, conversion}`; its closing brace makes way for the block.
     body = {
@@ -43,6 +49,7 @@ def _block_line(row: ExportedBlock, head: bytes, schema: Schema, *, judged: bool
         "block_type": block.block_type,
         "block_locator": orjson.Fragment(block.locator),
         "block_content": block.content,
+        "key": locator_key(block.locator),
     }
     immutable = head[:-1] + b',"block":' + orjson.dumps(body) + b"}"
     defined: dict[str, object] = {
@@ -52,7 +59,10 @@ def _block_line(row: ExportedBlock, head: bytes, schema: Schema, *, judged: bool
         "task_id": block.task_id,
         "data": None if row.data is None else orjson.Fragment(row.data),
         "status": row.status,
-        "error": block.error if row.status == "failed" else None,
+        "error": row.error,
+        "run": source.run.id,
+        "model": row.model,
+        **row.facts.as_json(),
     }
     if row.notes:
         defined["notes"] = orjson.Fragment(row.notes)
@@ -71,6 +81,8 @@ def _document_head(document: Document) -> dict[str, object]:
             "source_filesize": document.source_filesize,
             "source_total_characters": document.source_total_characters,
             "source_upload_timestamp": document.uploaded_at.isoformat(),
+            "source": document.source_locator,
+            "title": document.title,
         },
         "conversion": {
             "conv_status": "success",

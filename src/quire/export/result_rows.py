@@ -1,131 +1,113 @@
-"""Result rows: a stage's results block by block or task by task, also flat for data frames."""
+"""Result rows: a stage's results block by block or task by task, each with how it stands."""
 
-from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeVar
 
 import orjson
 
-from quire.domain.data import Json, as_object, stored_json, strict_json
+from quire.domain.data import Json, stored_json
 from quire.domain.documents import Document
-from quire.domain.errors import LedgerError
 from quire.domain.ids import DocumentId, RunId, TaskId, block_uid
+from quire.domain.pricing import to_usd
 from quire.domain.recipes import Stage
 from quire.domain.states import ReviewState, TaskState
+from quire.export.critic_words import (
+    ExportedVerdict,
+    check_stored,
+    critic_verdicts,
+    data_columns,
+    json_fragment,
+)
 from quire.export.result_selection import (
-    ALL,
+    EVERY_ROW,
+    WITH_DATA,
     ResultSource,
-    check_only,
+    RowFilter,
     choose_stage,
     find_result_source,
-    is_block_by_block,
+    task_status,
 )
-from quire.ledger.ledger import Ledger, Transaction
-from quire.ledger.tables.results import CritiqueRow, ExportRow, StageOutcome
+from quire.ledger.ledger import Transaction
+from quire.ledger.stored_values import from_micros, from_micros_or_none, to_micros
+from quire.ledger.tables.results import CarryingCalls, ExportRow, StageOutcome
 
-BLOCK_STATUSES = {  # others: pending
-    TaskState.DONE: "accepted",
-    TaskState.FAILED: "failed",
-    TaskState.CANCELLED: "cancelled",
-}
-TASK_STATUSES = {  # of a task; what is not here is pending
-    **BLOCK_STATUSES,
-    TaskState.BLOCKED: "blocked",
-    TaskState.PROPOSED: "proposed",
-}
-BLOCK_COLUMNS = (  # of a flat row, before those of the data
-    *(
-        "block_uid",
-        "source",
-        "title",
-        "key",
-        "block_index",
-        "block_type",
-        "task_id",
-        "status",
-        "error",
-    ),
-)
-CHUNK_ROWS = 500  # rows whose critics are read at once
-REJECTED = ReviewState.REJECTED.value
+CHUNK_ROWS = 500  # rows of which everything else is read at once
+STATUSES_WITH_ERROR = ("failed", "blocked")  # statuses whose error is told
+_NO_CALLS = CarryingCalls()
+
+AnyRow = TypeVar("AnyRow", ExportRow, StageOutcome)
 
 
-class ExportedVerdict(NamedTuple):
-    """What one critic said of a result, if it has spoken."""
+class RowFacts(NamedTuple):
+    """What is known of a row besides its data: what it cost, and what a person said of it."""
 
-    stage: str
-    status: str
-    model: str
-    data: str | None  # JSON
+    attempts: int  # calls sent with it
+    cost: float  # dollars: its share of those calls, presumed or known
+    review: str  # unreviewed, approved, edited, rejected
+    reviewer: str | None
+    reviewed_at: str | None
+    changed_at: str  # when it was last answered, called or decided about
 
-    def as_json(self) -> dict[str, object]:
-        """As it stands in a line; JSON that is kept goes out as it is."""
-        return {**self._asdict(), "data": json_fragment(self.data)}
-
-
-def json_fragment(text: str | None) -> orjson.Fragment | None:
-    """JSON from the ledger, to be written as it is."""
-    return None if text is None else orjson.Fragment(text)
+    def as_json(self) -> dict[str, Json]:
+        """As it stands in a line."""
+        return {name: value for name, value in self._asdict().items() if name != "attempts"}
 
 
-def read_stored(task: TaskId | None, text: str | None) -> Json:
-    """Read a result; refuse to go on where the ledger holds no JSON."""
-    if text is None:
-        return None
-    try:
-        value: Json = strict_json(text.encode())
-    except ValueError:
-        raise LedgerError(
-            f"task {task}: its result in the ledger is damaged: it is not JSON",
-            "restore a copy of the ledger",
-        ) from None
-    return value
+class _Facts:
+    """Reads what else is known of some rows at once."""
 
+    def __init__(self, tx: Transaction, source: ResultSource, rows: Iterable[AnyRow]) -> None:
+        rows = list(rows)
+        self._began = to_micros(source.run.created_at)
+        self._calls = tx.results.calls_of_tasks([row.task_id for row in rows if row.task_id])
+        unanswered = [row for row in rows if row.task_id and row.review_state is None]
+        waiting = [row.task_id for row in unanswered if row.state != TaskState.DONE]
+        self._rejected = tx.results.rejections_of_tasks([task for task in waiting if task])
 
-def check_stored(task: TaskId | None, *texts: str | None) -> None:
-    """Refuse to go on where the ledger holds no JSON: it would be written as it is."""
-    for text in texts:
-        read_stored(task, text)
-
-
-def critic_verdicts(
-    source: ResultSource, words: Iterable[CritiqueRow]
-) -> tuple[ExportedVerdict, ...]:
-    """The words of critics with the names of who spoke."""
-    words = list(words)
-    for word in words:
-        check_stored(word.task_id, word.data)
-    return tuple(
-        ExportedVerdict(
-            word.stage,
-            TASK_STATUSES.get(word.state, "pending"),
-            source.models[word.model_no],
-            word.data if word.state == TaskState.DONE else None,
+    def of(self, row: ExportRow | StageOutcome) -> RowFacts:
+        """What is known of one of them; while it is asked again, who rejected it."""
+        task = row.task_id or TaskId(0)
+        calls, rejection = self._calls.get(task, _NO_CALLS), self._rejected.get(task)
+        review, reviewer, at = row.review_state, row.reviewer, row.reviewed_at
+        if review is None and rejection is not None:
+            review, (reviewer, at) = ReviewState.REJECTED, rejection
+        changed = max(self._began, calls.last_at, row.created_at or 0, at or 0)
+        return RowFacts(
+            calls.attempts,
+            to_usd(calls.cost_pico),
+            review or ReviewState.UNREVIEWED.value,
+            reviewer,
+            _iso_or_none(at),
+            from_micros(changed).isoformat(),
         )
-        for word in words
-    )
 
 
-def critic_columns(critics: Iterable[ExportedVerdict]) -> dict[str, Json]:
-    """What critics said as columns of a flat row: `check.score`; a second one's `check.2.score`."""
-    columns: dict[str, Json] = {}
-    seen: Counter[str] = Counter()
-    for critic in critics:
-        seen[critic.stage] += 1
-        prefix = critic.stage if seen[critic.stage] == 1 else f"{critic.stage}.{seen[critic.stage]}"
-        columns[f"{prefix}.status"] = critic.status
-        data = data_columns(stored_json(critic.data))
-        columns |= {f"{prefix}.{name}": value for name, value in data.items()}
-    return columns
+def _iso_or_none(micros: int | None) -> str | None:
+    moment = from_micros_or_none(micros)
+    return moment.isoformat() if moment else None
 
 
-def data_columns(data: Json) -> Mapping[str, Json]:
-    """Data as columns: what is no record is one column."""
-    if data is None:
-        return {}
-    return data if isinstance(data, Mapping) else {"value": data}
+def with_facts(
+    tx: Transaction, source: ResultSource, rows: Sequence[AnyRow], chosen: RowFilter
+) -> list[tuple[AnyRow, str, RowFacts]]:
+    """Those of some rows that are wanted, each with how it stands and what else is known of it."""
+    standing = [(row, task_status(row.state, row.review_state)) for row in rows]
+    kept = [(row, status) for row, status in standing if chosen.takes(status)]
+    facts = _Facts(tx, source, [row for row, _ in kept])
+    since = chosen.since.astimezone(UTC).isoformat() if chosen.since else ""
+    found = ((row, status, facts.of(row)) for row, status in kept)
+    return [item for item in found if item[2].changed_at >= since]
+
+
+def locator_key(locator: str | None) -> Json:
+    """The key of a row, as its source has it: a number stays one."""
+    if locator is None or '"key"' not in locator:
+        return None
+    key: Json = orjson.loads(locator).get("key")
+    return key
 
 
 class ExportedBlock(NamedTuple):
@@ -133,7 +115,9 @@ class ExportedBlock(NamedTuple):
 
     document: Document
     row: ExportRow
-    status: str  # accepted, failed, cancelled, pending
+    status: str  # one of STATUSES, confirmed or pending
+    facts: RowFacts
+    model: str | None = None  # who is asked; None while there is no task
     critics: tuple[ExportedVerdict, ...] = ()
 
     @property
@@ -144,88 +128,68 @@ class ExportedBlock(NamedTuple):
     @property
     def data(self) -> str | None:
         """The accepted data as JSON; rejected data is never exported."""
-        return self.row.data if self.status == "accepted" else None
+        return self.row.data if self.status in WITH_DATA else None
 
     @property
     def notes(self) -> str | None:
         """What of it was read in another form than it was written in, as JSON."""
-        return self.row.notes if self.status == "accepted" else None
+        return self.row.notes if self.status in WITH_DATA else None
+
+    @property
+    def error(self) -> str | None:
+        """Why there is no data, where that is known."""
+        return self.row.error if self.status in STATUSES_WITH_ERROR else None
 
 
-def run_block_rows(tx: Transaction, run: RunId, only: str = "all") -> Iterator[ExportedBlock]:
-    """Every block of a run's inputs in order, streamed; `only` keeps one status."""
+def run_block_rows(
+    tx: Transaction, run: RunId, chosen: RowFilter = EVERY_ROW
+) -> Iterator[ExportedBlock]:
+    """Every block of a run's inputs in order, streamed."""
     source = find_result_source(tx, run)
-    return block_rows(tx, source, choose_stage(source.recipe, None), only)
+    return block_rows(tx, source, choose_stage(source.recipe, None), chosen)
 
 
 def block_rows(
-    tx: Transaction, source: ResultSource, stage: Stage, only: str
+    tx: Transaction, source: ResultSource, stage: Stage, chosen: RowFilter
 ) -> Iterator[ExportedBlock]:
     """The same of one stage, with what its critics said."""
-    documents = _documents_by_id(tx, source)
-    for row, status, critics in _judged_rows(tx, source, stage, only, contents=True):
-        check_stored(row.task_id, row.data, row.notes)
-        yield ExportedBlock(documents[row.document_id], row, status, critics)
+    for block in judged_blocks(tx, source, stage, chosen.check()):
+        check_stored(block.row.task_id, block.row.data, block.row.notes)
+        yield block
 
 
-def _documents_by_id(tx: Transaction, source: ResultSource) -> dict[DocumentId, Document]:
-    return {document.id: document for document in tx.documents.documents_of_run(source.run.id)}
-
-
-_JudgedRow: TypeAlias = tuple[ExportRow, str, tuple[ExportedVerdict, ...]]  # with its status
-
-
-def _judged_rows(
-    tx: Transaction, source: ResultSource, stage: Stage, only: str, *, contents: bool
-) -> Iterator[_JudgedRow]:
-    """Each row of one stage as it stands, with what its critics said."""
-    check_only(only)
+def judged_blocks(
+    tx: Transaction, source: ResultSource, stage: Stage, chosen: RowFilter
+) -> Iterator[ExportedBlock]:
+    """The same, without a look whether the data is JSON: who reads it will see."""
     judged = bool(source.recipe.critics_of(stage.name))
-    stage_id = source.stage_ids[stage.name]
-    found = tx.results.export_rows(source.run.id, stage_id, contents=contents)
+    documents: dict[DocumentId, Document] = {}
+    found = tx.results.export_rows(source.run.id, source.stage_ids[stage.name])
     while chunk := list(islice(found, CHUNK_ROWS)):
-        tasks = [row.task_id for row in chunk if row.task_id is not None] if judged else []
+        kept = with_facts(tx, source, chunk, chosen)
+        tasks = [row.task_id for row, _, _ in kept if row.task_id] if judged else []
         words = tx.results.critiques_of_tasks(tasks)
-        for row in chunk:
-            status = BLOCK_STATUSES.get(row.state, "pending") if row.state else "pending"
-            if row.review_state == REJECTED:
-                status = "pending"
-            if only in ("all", status):
-                spoken = words.get(row.task_id) if words and row.task_id else None
-                yield row, status, critic_verdicts(source, spoken) if spoken else ()
+        documents = _documents_of(tx, [row for row, _, _ in kept], documents)
+        for row, status, facts in kept:
+            spoken = words.get(row.task_id, ()) if row.task_id else ()
+            yield ExportedBlock(
+                documents[row.document_id],
+                row,
+                status,
+                facts,
+                None if row.model_no is None else source.models[row.model_no],
+                critic_verdicts(source, spoken) if spoken else (),
+            )
 
 
-def flat_blocks(
-    tx: Transaction, source: ResultSource, stage: Stage, only: str
-) -> Iterator[dict[str, Json]]:
-    """Rows as a data frame wants them: one flat mapping a block, the schema's fields as columns."""
-    fields = stage.record.properties
-    names = [*(_own_column(name, fields) for name in BLOCK_COLUMNS), *fields]
-    documents = _documents_by_id(tx, source)
-    for row, status, critics in _judged_rows(tx, source, stage, only, contents=False):
-        document, accepted = documents[row.document_id], status == "accepted"
-        data = as_object(read_stored(row.task_id, row.data)) if accepted else {}
-        values = (
-            block_uid(document.conv_uid, row.block_index),
-            document.source_locator,
-            document.title,
-            orjson.loads(row.locator).get("key") if '"key"' in row.locator else None,
-            row.block_index,
-            row.block_type,
-            row.task_id,
-            status,
-            row.error if status == "failed" else None,
-            *map(data.get, fields),
-        )
-        flat: dict[str, Json] = dict(zip(names, values, strict=True))
-        if row.notes and accepted:
-            flat[_own_column("notes", fields)] = read_stored(row.task_id, row.notes)
-        if row.reused_from is not None:
-            flat[_own_column("reused_from", fields)] = row.reused_from
-        yield flat | critic_columns(critics) if critics else flat
-
-
-STATUSES_WITH_ERROR = ("failed", "blocked")  # statuses whose error is told
+def _documents_of(
+    tx: Transaction, rows: Iterable[ExportRow], known: Mapping[DocumentId, Document]
+) -> dict[DocumentId, Document]:
+    """The documents of some rows; rows come document by document, so that few are kept."""
+    wanted = list(dict.fromkeys(row.document_id for row in rows))
+    new = [document for document in wanted if document not in known]
+    kept = {document: known[document] for document in wanted if document in known}
+    return kept | tx.documents.documents_by_id(new)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,17 +198,12 @@ class ExportedTask:
 
     stage: str
     outcome: StageOutcome
+    run: RunId
     model: str
+    status: str  # one of STATUSES, confirmed or pending
+    facts: RowFacts
     inputs: tuple[TaskId, ...]
-    attempts: int
     critics: tuple[ExportedVerdict, ...]
-
-    @property
-    def status(self) -> str:
-        """Accepted, failed, blocked, cancelled, proposed or pending."""
-        if self.outcome.review_state == ReviewState.REJECTED:
-            return "pending"
-        return TASK_STATUSES.get(self.outcome.state, "pending")
 
     @property
     def data(self) -> Json:
@@ -260,12 +219,12 @@ class ExportedTask:
     @property
     def text(self) -> str | None:
         """The same as JSON."""
-        return self.outcome.data if self.status == "accepted" else None
+        return self.outcome.data if self.status in WITH_DATA else None
 
     @property
     def notes(self) -> str | None:
         """What of it was read in another form than it was written in, as JSON."""
-        return self.outcome.notes if self.status == "accepted" else None
+        return self.outcome.notes if self.status in WITH_DATA else None
 
     @property
     def error(self) -> str | None:
@@ -288,10 +247,14 @@ class ExportedTask:
         """As one line of a file; JSON that is kept goes out as it is."""
         outcome = self.outcome
         return {
+            "run": self.run,
             "stage": self.stage,
             "task_id": outcome.task_id,
             "subject": {
+                "source": outcome.source,
                 "title": outcome.title,
+                "key": locator_key(outcome.locator),
+                "text": outcome.content,
                 "conv_uid": outcome.conv_uid,
                 "block_uid": self.block_uid,
                 "model": self.model,
@@ -301,103 +264,38 @@ class ExportedTask:
             },
             "status": self.status,
             "error": self.error,
-            "attempt_count": self.attempts,
+            "attempt_count": self.facts.attempts,
             "version": outcome.version,
             "stale": outcome.stale_since is not None,
             "data": json_fragment(self.text),
             "critics": [critic.as_json() for critic in self.critics],
+            **self.facts.as_json(),
             **({"notes": json_fragment(self.notes)} if self.notes else {}),
             **({"reused_from": outcome.reused_from} if outcome.reused_from else {}),
         }
 
 
 def task_rows(
-    tx: Transaction, source: ResultSource, stage: Stage, only: str
+    tx: Transaction, source: ResultSource, stage: Stage, chosen: RowFilter
 ) -> Iterator[ExportedTask]:
-    """Every task of a stage in subject order, some read at a time; `only` keeps one status.
+    """Every task of a stage in subject order, some read at a time.
 
     Of a critic's stage, those about current answers: what was said of others counts no more.
     """
-    check_only(only)
+    chosen.check()
     for chunk in tx.results.outcomes_after(source.stage_ids[stage.name]):
-        further = tx.results.task_history([outcome.task_id for outcome in chunk])
-        for outcome in chunk:
+        kept = with_facts(tx, source, chunk, chosen)
+        further = tx.results.task_history([outcome.task_id for outcome, _, _ in kept])
+        for outcome, status, facts in kept:
             row = ExportedTask(
                 stage=stage.name,
                 outcome=outcome,
+                run=source.run.id,
                 model=source.models[outcome.model_no],
+                status=status,
+                facts=facts,
                 inputs=tuple(further.inputs.get(outcome.task_id, ())),
-                attempts=further.attempts.get(outcome.task_id, 0),
                 critics=critic_verdicts(source, further.critiques.get(outcome.task_id, [])),
             )
-            if only in ("all", row.status):
-                check_stored(outcome.task_id, row.text, row.notes)
-                yield row
-
-
-def flat_tasks(
-    tx: Transaction, source: ResultSource, stage: Stage, only: str
-) -> Iterator[dict[str, Json]]:
-    """Rows as a data frame wants them: one flat mapping a task, its data and critics as columns."""
-    known = stage.schema.properties if stage.schema else ()
-    for row in task_rows(tx, source, stage, only):
-        outcome = row.outcome
-        ours: dict[str, Json] = {
-            "stage": row.stage,
-            "task_id": outcome.task_id,
-            "title": outcome.title,
-            "conv_uid": outcome.conv_uid,
-            "block_uid": row.block_uid,
-            "model": row.model,
-            "sample": outcome.sample,
-            "part": row.part,
-            "status": row.status,
-            "error": row.error,
-            "attempt_count": row.attempts,
-            "version": outcome.version,
-            "stale": outcome.stale_since is not None,
-        }
-        if row.notes:
-            ours["notes"] = stored_json(row.notes)
-        if outcome.reused_from is not None:
-            ours["reused_from"] = outcome.reused_from
-        yield _flat_row(ours, dict.fromkeys(known, None) | dict(row.fields), row.critics)
-
-
-def _own_column(name: str, data: Container[str]) -> str:
-    """The name of a column of ours, which gives way to one of the data."""
-    return f"quire_{name}" if name in data else name
-
-
-def _flat_row(
-    ours: Mapping[str, Json], data: dict[str, Json], critics: Iterable[ExportedVerdict]
-) -> dict[str, Json]:
-    """Our columns, those of the data, and those of its critics; ours give way to the data's."""
-    named = {_own_column(name, data): value for name, value in ours.items()}
-    return named | data | critic_columns(critics)
-
-
-def flat_rows(
-    ledger: Ledger, run: RunId, only: str = "all", stage: str | None = None
-) -> list[dict[str, Json]]:
-    """One flat mapping a block, or a task where a stage is not about blocks; `stage` may be all."""
-    check_only(only)
-    with ledger.snapshot() as tx:
-        source = find_result_source(tx, run)
-        if stage == ALL:
-            every = (flat_tasks(tx, source, item, only) for item in source.recipe.stages)
-            return _align_columns([row for rows in every for row in rows])
-        wanted = choose_stage(source.recipe, stage)
-        if not is_block_by_block(wanted):
-            return _align_columns(list(flat_tasks(tx, source, wanted, only)))
-        rows = list(flat_blocks(tx, source, wanted, only))
-        # only critics, of whom some may not have spoken, make columns differ
-        return _align_columns(rows) if source.recipe.critics_of(wanted.name) else rows
-
-
-def _align_columns(rows: list[dict[str, Json]]) -> list[dict[str, Json]]:
-    """The rows with all columns that any of them has; None where one has no value."""
-    if not rows or all(row.keys() == rows[0].keys() for row in rows):
-        return rows
-    columns = dict.fromkeys(name for row in rows for name in row)
-    return [{name: row.get(name) for name in columns} for row in rows]
+            check_stored(outcome.task_id, row.text, row.notes)
+            yield row

@@ -1,16 +1,71 @@
-"""Result selection: which stage of a run is exported, and in which shape."""
+"""Result selection: which stage of a run is exported, in which shape, and which of its rows."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
 
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId, StageId
 from quire.domain.recipes import Recipe, Stage
 from quire.domain.runs import Run
+from quire.domain.states import ReviewState, TaskState
 from quire.ledger.ledger import Transaction
 from quire.recipes.recipe_snapshots import recipe_from_json
 
 ALL = "all"
-ONLY = ("all", "accepted", "failed")
+ACCEPTED, CONFIRMED, PENDING = "accepted", "confirmed", "pending"
+WITH_DATA = (ACCEPTED, CONFIRMED)  # statuses of rows that have data
+STATUSES = {  # of a task; what is not here is pending
+    TaskState.DONE: ACCEPTED,
+    TaskState.FAILED: "failed",
+    TaskState.PROPOSED: "proposed",
+    TaskState.BLOCKED: "blocked",
+    TaskState.CANCELLED: "cancelled",
+}
+ONLY = (ALL, ACCEPTED, CONFIRMED, "failed", PENDING, "proposed", "blocked", "cancelled")
+_CONFIRMING = (ReviewState.APPROVED, ReviewState.EDITED)
+
+
+def task_status(state: TaskState | None, review: ReviewState | None = None) -> str:
+    """How a block or task stands, in a word; what a person confirmed is accepted, and more."""
+    if state is None or review == ReviewState.REJECTED:
+        return PENDING
+    status = STATUSES.get(state, PENDING)
+    return CONFIRMED if status == ACCEPTED and review in _CONFIRMING else status
+
+
+class RowFilter(NamedTuple):
+    """Which rows are wanted."""
+
+    only: str = ALL  # one of ONLY; accepted: confirmed ones too
+    since: datetime | None = None  # only what has changed since
+
+    def check(self) -> "RowFilter":
+        """Refuse what is no choice of results."""
+        if self.only not in ONLY:
+            raise UsageError(f"--only takes {', '.join(ONLY)}, not {self.only!r}")
+        return self
+
+    def takes(self, status: str) -> bool:
+        """Whether rows that stand so are wanted."""
+        return self.only in (ALL, status) or (self.only == ACCEPTED and status == CONFIRMED)
+
+
+EVERY_ROW, ACCEPTED_ROWS = RowFilter(), RowFilter(ACCEPTED)
+
+
+def row_filter(only: str = ALL, since: str | datetime | None = None) -> RowFilter:
+    """A choice of rows as people state it; a moment without a zone is in UTC."""
+    if isinstance(since, str):
+        try:
+            since = datetime.fromisoformat(since)
+        except ValueError:
+            raise UsageError(
+                f"--since takes a moment, not {since!r}", "such as 2026-11-18 or 2026-11-18T09:30"
+            ) from None
+    if since is not None and since.tzinfo is None:
+        since = since.replace(tzinfo=UTC)
+    return RowFilter(only, since).check()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +122,3 @@ def is_block_by_block(stage: Stage) -> bool:
         and len(stage.models) <= 1
         and not stage.over
     )
-
-
-def check_only(only: str) -> None:
-    """Refuse what is no choice of results."""
-    if only not in ONLY:
-        raise UsageError(f"--only takes {', '.join(ONLY)}, not {only!r}")

@@ -12,7 +12,14 @@ from quire.domain.ids import RunId
 from quire.domain.recipes import Stage
 from quire.export.file_names import result_file_name, stage_folders
 from quire.export.result_rows import ExportedTask, task_rows
-from quire.export.result_selection import ResultSource, choose_stage, find_result_source
+from quire.export.result_selection import (
+    ACCEPTED_ROWS,
+    WITH_DATA,
+    ResultSource,
+    RowFilter,
+    choose_stage,
+    find_result_source,
+)
 from quire.export.written_files import FileOutcome, WrittenFiles
 from quire.ledger.ledger import Ledger, Transaction
 
@@ -43,28 +50,39 @@ def result_bytes(data: Json) -> tuple[str, bytes]:
     return ending, mend_text(content).encode() + b"\n"
 
 
+def check_results_filter(chosen: RowFilter) -> RowFilter:
+    """Refuse a choice of rows that have no results."""
+    if chosen.only not in WITH_DATA:
+        raise UsageError(
+            f"only accepted and confirmed rows have results, not those that are {chosen.only}",
+            "`quire show RUN --only …` lists rows that stand otherwise",
+        )
+    return chosen
+
+
 def write_result_tree(
     ledger: Ledger,
     run: RunId,
     folder: str | Path,
     stage: str | None = None,
     watch: Watch | None = None,
+    chosen: RowFilter = ACCEPTED_ROWS,
 ) -> ResultTree:
     """Write a run's accepted results, of all stages or of one, as files under a folder.
 
     Only what changed is written. Files that others made or changed are left, and told.
     """
+    check_results_filter(chosen.check())
     with ledger.snapshot() as tx:
         source = find_result_source(tx, run)
-        chosen = {choose_stage(source.recipe, stage).name} if stage else set(source.stage_ids)
+        stages = {choose_stage(source.recipe, stage).name} if stage else set(source.stage_ids)
         target = Path(folder) / f"run_{run}"
         owner: dict[str, Json] = {"run": run, "started": source.run.created_at.isoformat()}
         try:
             files = WrittenFiles(target, owner)
             try:
-                return _TreeWriter(tx, source, files, watch or (lambda path: None)).write(
-                    target, chosen
-                )
+                writer = _TreeWriter(tx, source, files, watch or (lambda path: None), chosen)
+                return writer.write(target, stages)
             finally:
                 files.close()
         except OSError as error:
@@ -75,9 +93,15 @@ class _TreeWriter:
     """One writing under way."""
 
     def __init__(
-        self, tx: Transaction, source: ResultSource, files: WrittenFiles, watch: Watch
+        self,
+        tx: Transaction,
+        source: ResultSource,
+        files: WrittenFiles,
+        watch: Watch,
+        chosen: RowFilter,
     ) -> None:
         self._tx, self._source, self._files, self._watch = tx, source, files, watch
+        self._chosen = chosen
         self._folders = stage_folders(source.stage_ids)
         self._counts: Counter[FileOutcome] = Counter()
         self._left: list[str] = []
@@ -111,7 +135,7 @@ class _TreeWriter:
 
     def _stage_lines(self, stage: Stage, *, written: bool) -> Iterator[tuple[str, str]]:
         """The files of a stage, each with its line of the index; those of others as they are."""
-        for row in task_rows(self._tx, self._source, stage, "accepted"):
+        for row in task_rows(self._tx, self._source, stage, self._chosen):
             if row.text is None:  # purged
                 continue
             ending, content = result_bytes(row.data)

@@ -7,7 +7,7 @@ from math import log2
 from pathlib import Path
 from typing import Any
 
-import pandas  # type: ignore[import-untyped]
+import pandas
 import pytest
 
 from quire.domain.data import canonical_json

@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import pandas  # type: ignore[import-untyped]
+import pandas
 import pytest
 
 from quire.domain.errors import UsageError

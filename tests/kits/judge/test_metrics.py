@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import pandas  # type: ignore[import-untyped]
+import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

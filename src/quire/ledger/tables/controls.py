@@ -168,16 +168,21 @@ class Controls(Table):
         """One task, for a decision about its result."""
         return self._one(TaskForDecision._make, "get_task_for_decision", id=task)
 
-    def review_result(self, name: ReviewMove, result: ResultId) -> bool:
+    def review_result(
+        self, name: ReviewMove, result: ResultId, reviewer: str, now: datetime
+    ) -> bool:
         """Make a move of the review with a current result; false if somebody was quicker."""
-        moves = self._move("review_result", REVIEW, name, id=result)
+        who, at = storable_text(reviewer), to_micros(now)
+        moves = self._move("review_result", REVIEW, name, id=result, reviewer=who, now=at)
         return any(rows for _, rows in moves)
 
     def supersede_edited_result(self, result: ResultId, now: datetime) -> bool:
         """Let a result make way for a person's own; false if somebody was quicker."""
         return bool(self._run("supersede_edited_result", id=result, now=to_micros(now)))
 
-    def add_edited_result(self, task: TaskForDecision, data: str, now: datetime) -> None:
+    def add_edited_result(
+        self, task: TaskForDecision, data: str, reviewer: str, now: datetime
+    ) -> None:
         """Keep a person's own result of a task whose last one made way."""
         self._connection.change(
             "add_edited_result",
@@ -186,6 +191,7 @@ class Controls(Table):
             gate_version=task.gate_version,
             data=data,
             review=str(ReviewState.EDITED),
+            reviewer=storable_text(reviewer),
             now=to_micros(now),
         )
 

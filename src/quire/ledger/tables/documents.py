@@ -129,6 +129,16 @@ class Documents(Table):
         """A run's inputs, in order."""
         return [_to_document(row) for row in self._run("documents_of_run", run=run)]
 
+    def documents_by_id(self, documents: Sequence[DocumentId]) -> dict[DocumentId, Document]:
+        """Some documents by their keys."""
+        rows = self._run("documents_by_id", ids=list(documents)) if documents else []
+        return {row[0]: _to_document(row) for row in rows}
+
+    def first_locators(self, run: RunId) -> Iterator[str]:
+        """Where the first block of each of a run's inputs stands, as JSON, streamed."""
+        rows = self._connection.stream("first_locators", workspace=self._workspace, run=run)
+        return (row[0] for row in rows)
+
     def block_sizes(self, documents: Sequence[DocumentId]) -> Iterator[int]:
         """The size of every block as a JSON string, in subject order."""
         rows = self._connection.stream(

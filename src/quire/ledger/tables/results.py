@@ -36,6 +36,10 @@ class ExportRow(NamedTuple):
     version: int | None
     notes: str | None  # JSON
     reused_from: ResultId | None  # the result it was taken from
+    model_no: int | None
+    created_at: int | None  # of the result, in microseconds
+    reviewer: str | None
+    reviewed_at: int | None  # in microseconds
 
 
 class TaskOutcome(NamedTuple):
@@ -82,6 +86,28 @@ class StageOutcome(NamedTuple):
     notes: str | None  # JSON
     result_id: ResultId | None
     reused_from: ResultId | None  # the result it was taken from
+    source: str | None  # where its document was read from
+    locator: str | None  # of its block, as JSON
+    block_type: str | None
+    content: str | None  # of its block
+    created_at: int | None  # of the result, in microseconds
+    reviewer: str | None
+    reviewed_at: int | None  # in microseconds
+
+
+class CarryingCalls(NamedTuple):
+    """What the calls that carried a task come to; of a call with several, its share."""
+
+    attempts: int = 0
+    cost_pico: int = 0  # presumed or known
+    last_at: int = 0  # when the last of them ended, in microseconds
+
+
+class Rejection(NamedTuple):
+    """Who rejected a result, and when."""
+
+    reviewer: str | None
+    reviewed_at: int | None  # in microseconds
 
 
 class CritiqueRow(NamedTuple):
@@ -111,7 +137,6 @@ class TaskHistory(NamedTuple):
     """What else is known of some tasks."""
 
     inputs: dict[TaskId, list[TaskId]]
-    attempts: dict[TaskId, int]
     critiques: dict[TaskId, list[CritiqueRow]]
 
 
@@ -172,14 +197,21 @@ class Results(Table):
             after = bytes(chunk[-1].subject)
 
     def task_history(self, tasks: Sequence[TaskId]) -> TaskHistory:
-        """What some tasks read, how often they were sent, and what critics said of them."""
+        """What some tasks read, and what critics said of them."""
         inputs: dict[TaskId, list[TaskId]] = defaultdict(list)
         for task, read in self._connection.run("inputs_read_by_tasks", ids=list(tasks)):
             inputs[task].append(read)
-        counted = self._connection.run("count_attempts_of_tasks", ids=list(tasks))
-        return TaskHistory(
-            inputs, {row[0]: row[1] for row in counted}, self.critiques_of_tasks(tasks)
-        )
+        return TaskHistory(inputs, self.critiques_of_tasks(tasks))
+
+    def calls_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, CarryingCalls]:
+        """What the calls that carried some tasks come to, for those that were sent."""
+        rows = self._connection.run("calls_of_tasks", ids=list(tasks)) if tasks else []
+        return {row[0]: CarryingCalls(*row[1:]) for row in rows}
+
+    def rejections_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, Rejection]:
+        """The last rejection of some tasks, for those that have one."""
+        rows = self._connection.run("rejections_of_tasks", ids=list(tasks)) if tasks else []
+        return {row[0]: Rejection(*row[1:]) for row in rows}
 
     def critiques_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, list[CritiqueRow]]:
         """What critics said of the current results of some tasks."""

@@ -37,6 +37,11 @@ class DecisionRequest(NamedTuple):
     now: datetime
     command: str | None = None
 
+    @property
+    def reviewer(self) -> str:
+        """Who decides, on one line."""
+        return " ".join(self.who.split())[:LONGEST_WHO] or "somebody"
+
 
 class DecisionOutcome(NamedTuple):
     """What became of a decision."""
@@ -54,7 +59,7 @@ def approve(
     found, result = _open_decision(tx, spec, task, ReviewMove.APPROVE, request)
     if result is None:
         return _repeated_decision(spec, found)
-    if not tx.controls.review_result(ReviewMove.APPROVE, result):
+    if not tx.controls.review_result(ReviewMove.APPROVE, result, request.reviewer, request.now):
         raise _overtaken_error(found)
     return _confirm_result(tx, spec, found, request, EventKind.APPROVED)
 
@@ -72,7 +77,7 @@ def edit(
     text = plain_json(_check_data(spec, found, data))
     if not tx.controls.supersede_edited_result(result, request.now):
         raise _overtaken_error(found)
-    tx.controls.add_edited_result(found, text, request.now)
+    tx.controls.add_edited_result(found, text, request.reviewer, request.now)
     return _confirm_result(tx, spec, found, request, EventKind.EDITED)
 
 
@@ -87,7 +92,7 @@ def reject(
     if result is None:
         return _repeated_decision(spec, found)
     if not (
-        tx.controls.review_result(ReviewMove.REJECT, result)
+        tx.controls.review_result(ReviewMove.REJECT, result, request.reviewer, request.now)
         and tx.controls.supersede_results_by_key([result], request.now)
     ):
         raise _overtaken_error(found)
@@ -222,8 +227,9 @@ def _report_decision(
     stale: int,
 ) -> DecisionOutcome:
     stage = spec.stages[found.stage_id].name
-    who = " ".join(request.who.split())[:LONGEST_WHO] or "somebody"
-    tx.events.add_event(spec.run_id, event, request.now, task=found.id, stage=stage, who=who)
+    tx.events.add_event(
+        spec.run_id, event, request.now, task=found.id, stage=stage, who=request.reviewer
+    )
     tx.notify()
     return DecisionOutcome(spec.run_id, stage, changed=True, stale=stale)
 

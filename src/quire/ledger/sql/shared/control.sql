@@ -161,7 +161,7 @@ WHERE t.workspace_id = :workspace AND t.id = :id
 
 -- name: review_result
 -- What a person says of a current result; nothing where somebody was quicker.
-UPDATE results SET review_state = :target
+UPDATE results SET review_state = :target, reviewer = :reviewer, reviewed_at = :now
 WHERE id = :id AND superseded_at IS NULL AND review_state = :source RETURNING id
 
 -- name: supersede_edited_result
@@ -170,8 +170,8 @@ UPDATE results SET superseded_at = :now WHERE id = :id AND superseded_at IS NULL
 
 -- name: add_edited_result
 -- A person's own result, in the place of the one that was superseded.
-INSERT INTO results (task_id, version, gate_version, data, review_state, created_at, origin)
-VALUES (:task, :version, :gate_version, :data, :review, :now, 'person')
+INSERT INTO results (task_id, version, gate_version, data, review_state, reviewer, reviewed_at, created_at, origin)
+VALUES (:task, :version, :gate_version, :data, :review, :reviewer, :now, :now, 'person')
 
 -- name: clear_task_error
 -- A person's word stands: nothing that was said against the answer does.

@@ -1,7 +1,8 @@
 -- name: outcomes_after
 -- The next tasks of a stage in subject order, each with what it is about and its current result; what critics said of answers that made way is left out.
 SELECT t.id, t.subject_hash, t.state, t.error, t.version, t.stale_since, t.model_no, t.sample, t.part,
-    d.title, d.conv_uid, b.block_index, r.data, r.review_state, r.notes, r.id, r.reused_from
+    d.title, d.conv_uid, b.block_index, r.data, r.review_state, r.notes, r.id, r.reused_from,
+    d.source_locator, b.locator, b.block_type, b.content, r.created_at, r.reviewer, r.reviewed_at
 FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
 LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
@@ -13,10 +14,19 @@ ORDER BY t.subject_hash LIMIT :limit
 -- Which tasks some tasks read, in order.
 SELECT task_id, input_task_id FROM task_inputs WHERE task_id IN (:ids...) ORDER BY task_id, ordinal
 
--- name: count_attempts_of_tasks
--- How often calls that carried some tasks were sent.
-SELECT rt.task_id, count(a.id) FROM request_tasks rt JOIN attempts a ON a.request_id = rt.request_id
-WHERE rt.task_id IN (:ids...) GROUP BY rt.task_id
+-- name: calls_of_tasks
+-- How often calls that carried some tasks were sent, what each task's share of them cost, presumed or not, and when the
+-- last one ended. The tasks of a call share its cost alike, to the picodollar: the first ones bear what is left over.
+SELECT task_id, count(*), CAST(sum(cost / tasks + CASE WHEN ordinal <= cost - cost / tasks * tasks THEN 1 ELSE 0 END) AS INTEGER), max(at)
+FROM (SELECT rt.task_id, rt.ordinal, q.tasks, coalesce(a.ended_at, a.sent_at) AS at,
+        CASE WHEN a.state IN ('unknown', 'written_off') THEN a.reserved ELSE coalesce(a.cost, 0) END AS cost
+    FROM request_tasks rt JOIN requests q ON q.id = rt.request_id JOIN attempts a ON a.request_id = rt.request_id
+    WHERE rt.task_id IN (:ids...)) AS shared
+GROUP BY task_id
+
+-- name: rejections_of_tasks
+-- Who last rejected a result of some tasks, and when.
+SELECT task_id, reviewer, reviewed_at FROM results WHERE task_id IN (:ids...) AND review_state = 'rejected' ORDER BY id
 
 -- name: critiques_of_tasks
 -- What critics said of the current results of some tasks, in the order of the recipe.

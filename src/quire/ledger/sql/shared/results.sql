@@ -13,7 +13,7 @@ WHERE t.workspace_id = :workspace AND s.id IN (:stages...) AND t.state = 'done' 
 
 -- name: export_rows
 -- Every block of a run's inputs, or of its sample of them, in order, with its task and current result where there are any.
-SELECT d.id, b.block_index, b.block_type, b.locator, CASE WHEN :contents = 1 THEN b.content ELSE '' END, t.id, t.state, t.error, t.tries, res.data, res.review_state, res.version, res.notes, res.reused_from
+SELECT d.id, b.block_index, b.block_type, b.locator, CASE WHEN :contents = 1 THEN b.content ELSE '' END, t.id, t.state, t.error, t.tries, res.data, res.review_state, res.version, res.notes, res.reused_from, t.model_no, res.created_at, res.reviewer, res.reviewed_at
 FROM run_documents rd
 JOIN documents d ON d.id = rd.document_id AND d.workspace_id = :workspace
 JOIN blocks b ON b.document_id = d.id AND b.workspace_id = :workspace
@@ -28,3 +28,11 @@ ORDER BY rd.ordinal, b.block_index
 SELECT d.id, d.source_uid, d.source_type, d.source_filesize, d.source_total_characters, d.source_locator, d.title, d.uploaded_at, d.conv_uid, d.conv_parsing_tool, d.conv_representation_type, d.conv_total_blocks, d.conv_block_type_freq, d.conv_total_characters
 FROM run_documents rd JOIN documents d ON d.id = rd.document_id
 WHERE d.workspace_id = :workspace AND rd.run_id = :run AND d.purged_at IS NULL ORDER BY rd.ordinal
+
+-- name: documents_by_id
+SELECT id, source_uid, source_type, source_filesize, source_total_characters, source_locator, title, uploaded_at, conv_uid, conv_parsing_tool, conv_representation_type, conv_total_blocks, conv_block_type_freq, conv_total_characters
+FROM documents WHERE workspace_id = :workspace AND id IN (:ids...)
+
+-- name: first_locators
+SELECT b.locator FROM run_documents rd JOIN blocks b ON b.document_id = rd.document_id AND b.block_index = 0 AND b.workspace_id = :workspace
+WHERE rd.run_id = :run

@@ -1,0 +1,112 @@
+"""Read exports back: files of rows become pandas frames with the types and texts they had."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from quire.domain.errors import NotFound, UsageError
+from quire.export.column_types import ColumnKind
+from quire.export.data_frames import import_packages
+from quire.export.delimited import METADATA_ENDING, kind_of_datatype, rearm
+from quire.export.export_targets import is_remote, open_store, remote_errors
+
+_NO_VALUE = {"keep_default_na": False, "na_values": [""]}  # "NA" is a country
+
+
+def read_export(path: str) -> Any:
+    """A CSV, TSV, Parquet or XLSX file that Quire wrote, as a pandas frame with its own types.
+
+    Numbers that may be missing are `Int64` and `boolean`, moments are in UTC, lists and records
+    are Python's, and what was written so that no sheet runs it is as it was.
+    """
+    path = str(path)
+    import_packages("read_export", ["pandas"], "pip install pandas")
+    ending = PurePosixPath(path).suffix.lower()
+    if ending not in _READERS:
+        known = ", ".join(_READERS)
+        raise UsageError(f"{path}: read_export reads {known}", "JSON lines: pandas.read_json")
+    return _READERS[ending](path)
+
+
+def read_bytes(path: str) -> bytes:
+    """What is at a path or an address."""
+    if is_remote(path):
+        with remote_errors(path):
+            store, name = open_store(path)
+            found: bytes = store.cat_file(name)
+            return found
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        raise NotFound(f"{path}: there is no such file") from None
+
+
+def _read_delimited(path: str) -> Any:
+    import pandas
+
+    described = json.loads(read_bytes(path + METADATA_ENDING))
+    columns = described["tableSchema"]["columns"]
+    kinds = {column["name"]: kind_of_datatype(column["datatype"]) for column in columns}
+    delimiter = described["dialect"]["delimiter"]
+    frame = pandas.read_csv(path, sep=delimiter, dtype="string", **_NO_VALUE)
+    return typed_frame(frame, kinds)
+
+
+def typed_frame(frame: Any, kinds: Mapping[str, ColumnKind]) -> Any:
+    """A frame of texts with the types of its columns; text where some value is of no such type."""
+    for name, kind in kinds.items():
+        try:
+            frame[name] = _CONVERTERS[kind](frame[name])
+        except (TypeError, ValueError):
+            frame[name] = _CONVERTERS[ColumnKind.TEXT](frame[name])
+    return frame
+
+
+def _to_texts(series: Any) -> Any:
+    return series.map(rearm, na_action="ignore").astype("string")
+
+
+def _to_booleans(series: Any) -> Any:
+    return series.map({"true": True, "false": False}, na_action="ignore").astype("boolean")
+
+
+def _to_objects(series: Any) -> Any:
+    import pandas
+
+    values = [None if value is pandas.NA else json.loads(value) for value in series]
+    return pandas.Series(values, index=series.index, dtype="object")
+
+
+def _to_moments(series: Any) -> Any:
+    import pandas
+
+    found = pandas.to_datetime(series, utc=True, format="ISO8601")
+    return found.astype("datetime64[us, UTC]")
+
+
+def _to_dates(series: Any) -> Any:
+    import pandas
+
+    return pandas.to_datetime(series, format="ISO8601").astype("datetime64[us]")
+
+
+def _to_integers(series: Any) -> Any:
+    return series.astype("Int64")
+
+
+def _to_numbers(series: Any) -> Any:
+    return series.astype("float64")
+
+
+_CONVERTERS: Mapping[ColumnKind, Callable[[Any], Any]] = {
+    ColumnKind.TEXT: _to_texts,
+    ColumnKind.INTEGER: _to_integers,
+    ColumnKind.NUMBER: _to_numbers,
+    ColumnKind.BOOLEAN: _to_booleans,
+    ColumnKind.DATE: _to_dates,
+    ColumnKind.MOMENT: _to_moments,
+    ColumnKind.JSON: _to_objects,
+}
+_READERS: dict[str, Callable[[str], Any]] = {".csv": _read_delimited, ".tsv": _read_delimited}
