@@ -273,7 +273,7 @@ def test_all_mistakes_of_a_schema_file_are_told_at_the_line_that_names_it(tmp_pa
 
     found = recipe_mistakes(STAGE + 'schema = "s.json"\n', tmp_path)
 
-    assert len(found) == 3
+    assert len(found) == 2
     assert {mistake.line for mistake in found} == {6}
     assert all("s.json" in mistake.message for mistake in found)
 

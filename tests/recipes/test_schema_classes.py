@@ -44,12 +44,6 @@ class Endless(BaseModel):
     parent: Optional["Endless"] = None
 
 
-class Fancy(BaseModel):
-    """Wants what cannot be expressed."""
-
-    weight: float = Field(gt=0)
-
-
 def test_references_are_put_in_place() -> None:
     sender = schema_of(Letter).properties["sender"]
 
@@ -91,7 +85,20 @@ def test_plain_alternatives_become_a_list_of_types() -> None:
 
 
 def test_the_class_may_carry_its_prompt() -> None:
-    assert schema_of(Letter).prompt_config == {"per_block_prompt": "Read."}
+    assert schema_of(Letter).prompt_config["per_block_prompt"] == "Read."
+
+
+def test_a_docstring_is_told_to_the_model_unless_instructions_are_given() -> None:
+    class Told(Letter):
+        """Nothing of this is told."""
+
+        model_config = ConfigDict(
+            json_schema_extra={"prompt_config": {"system_instructions": "Be brief."}}
+        )
+
+    said = str(schema_of(Letter).prompt_config["system_instructions"])
+    assert said.endswith("Uses what people use.")
+    assert schema_of(Told).prompt_config["system_instructions"] == "Be brief."
 
 
 def test_the_name_of_the_class_is_the_ref_unless_one_is_given() -> None:
@@ -100,13 +107,8 @@ def test_the_name_of_the_class_is_the_ref_unless_one_is_given() -> None:
 
 
 def test_a_class_that_contains_itself_is_refused() -> None:
-    with pytest.raises(SchemaInvalid, match="contains itself"):
+    with pytest.raises(SchemaInvalid, match=r"contains itself \(Endless.parent → Endless\)"):
         schema_of(Endless)
-
-
-def test_what_the_contract_cannot_express_is_refused_where_it_stands() -> None:
-    with pytest.raises(SchemaInvalid, match="/properties/weight/exclusiveMinimum"):
-        schema_of(Fancy)
 
 
 def test_data_of_the_class_satisfies_the_schema() -> None:

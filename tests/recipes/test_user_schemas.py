@@ -70,7 +70,6 @@ def test_every_mistake_is_told_at_once() -> None:
 
     assert set(mistakes(wrong)) == {
         "/type",
-        "/additionalProperties",
         "/properties/a~1b/type",
         "/properties/a~1b/enum",
         "/properties/c/anyOf",
@@ -84,7 +83,7 @@ def test_every_mistake_is_told_at_once() -> None:
     ("change", "pointer"),
     [
         ({"type": ["object"]}, "/type"),
-        ({"additionalProperties": True}, "/additionalProperties"),
+        ({"additionalProperties": {"type": "string"}}, "/additionalProperties"),
         ({"properties": {}}, "/properties"),
         ({"properties": []}, "/properties"),
         ({"required": "x"}, "/required"),
@@ -93,7 +92,7 @@ def test_every_mistake_is_told_at_once() -> None:
         ({"description": 5}, "/description"),
         ({"$id": 5}, "/$id"),
         ({"fields": {}}, "/fields"),
-        ({"$defs": {}}, "/$defs"),
+        ({"$ref": "#/$defs/a"}, "/$ref"),
         ({"prompt_config": []}, "/prompt_config"),
     ],
 )
@@ -105,7 +104,7 @@ def test_a_mistake_at_the_root_is_found(change: dict[str, Json], pointer: str) -
     ("field", "place"),
     [
         ("string", ""),
-        (True, ""),
+        (False, ""),
         ({"type": "text"}, "/type"),
         ({"type": []}, "/type"),
         ({"type": ["string", "string"]}, "/type"),
@@ -122,11 +121,13 @@ def test_a_mistake_at_the_root_is_found(change: dict[str, Json], pointer: str) -
         ({"pattern": 5}, "/pattern"),
         ({"format": 5}, "/format"),
         ({"examples": "a"}, "/examples"),
-        ({"items": [{"type": "string"}]}, "/items"),
+        ({"items": "string"}, "/items"),
         ({"type": "array", "items": {"items": {"oneOf": []}}}, "/items/items/oneOf"),
-        ({"properties": {"y": {"allOf": []}}}, "/properties/y/allOf"),
+        ({"properties": {"y": {"allOf": {}}}}, "/properties/y/allOf"),
         ({"properties": {"y": {}}, "required": ["z"]}, "/required/0"),
-        ({"additionalProperties": {"not": {}}}, "/additionalProperties/not"),
+        ({"additionalProperties": {"not": 5}}, "/additionalProperties/not"),
+        ({"type": "number", "exclusiveMinimum": 3, "maximum": 3}, "/exclusiveMinimum"),
+        ({"$ref": "other.json#/a"}, "/$ref"),
         ({"minLength": 3, "maxLength": 2}, "/minLength"),
         ({"type": "number", "minLength": 3}, "/minLength"),
         ({"type": ["string", "null"], "minimum": 3}, "/minimum"),
@@ -142,7 +143,10 @@ def test_a_mistake_in_a_field_is_found_where_it_stands(field: Json, place: str) 
 
 
 def test_an_unsupported_keyword_is_told_with_those_that_are() -> None:
-    assert "minLength" in mistakes(body({"anyOf": []}))["/properties/x/anyOf"]
+    found = mistakes(body({"minLenght": 3, "colour": "red"}))
+
+    assert found["/properties/x/minLenght"] == "is not known; did you mean minLength?"
+    assert "minLength" in found["/properties/x/colour"]
 
 
 @pytest.mark.parametrize(

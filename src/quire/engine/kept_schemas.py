@@ -25,7 +25,9 @@ def read_schema_source(source: SchemaFile, ref: str | None) -> Schema:
     if isinstance(source, Mapping):
         return load_schema(dict(source), name=ref or "schema", ref=ref)
     if isinstance(source, type):
-        return schema_of(source, ref=ref)  # type: ignore[arg-type]  # refuses other classes itself
+        return schema_of(source, ref=ref)
+    if not isinstance(source, str | Path):
+        raise UsageError(f"{source!r} is no schema: give a file, a mapping or a class")
     try:
         text = Path(source).read_bytes()
     except OSError as error:

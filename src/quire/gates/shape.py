@@ -1,68 +1,14 @@
 """Validate records against the schema: what does not satisfy it, and which nulls are left out."""
 
 import json
-from collections.abc import Mapping
 from itertools import islice
-from typing import NamedTuple
 
 import jsonschema_rs
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.gates import Judgement, Verdict, clip
 from quire.gates.leniency import find_whole_numbers, loosen, write_whole
-
-_DEEPEST = 20  # schemas nested further, or in themselves, are left as they are
-
-
-class OptionalFields(NamedTuple):
-    """Where null stands for absent: which fields of an object, and what is inside it."""
-
-    fields: frozenset[str]
-    inner: Mapping[str, "OptionalFields"]
-    items: "OptionalFields | None"
-
-
-def find_optional_fields(schema: Json, depth: int = 0) -> OptionalFields | None:
-    """Find optional fields that may not be null; None where there are none at any depth."""
-    if not isinstance(schema, Mapping) or depth > _DEEPEST:
-        return None
-    properties, required = schema.get("properties"), schema.get("required")
-    fields = properties if isinstance(properties, Mapping) else {}
-    needed = required if isinstance(required, list | tuple) else ()
-    absent = frozenset(
-        name for name, field in fields.items() if name not in needed and not allows_null(field)
-    )
-    inner = {
-        name: found
-        for name, field in fields.items()
-        if (found := find_optional_fields(field, depth + 1)) is not None
-    }
-    items = find_optional_fields(schema.get("items"), depth + 1)
-    return OptionalFields(absent, inner, items) if absent or inner or items else None
-
-
-def drop_null_fields(data: Json, rule: OptionalFields) -> Json:
-    """Copy an answer without the fields whose null means that there is nothing to say."""
-    if isinstance(data, Mapping):
-        return {
-            name: drop_null_fields(value, rule.inner[name]) if name in rule.inner else value
-            for name, value in data.items()
-            if value is not None or name not in rule.fields
-        }
-    if isinstance(data, list) and rule.items is not None:
-        return [drop_null_fields(item, rule.items) for item in data]
-    return data
-
-
-def allows_null(field: Json) -> bool:
-    """Whether null may stand where this schema of a field rules."""
-    if not isinstance(field, Mapping):
-        return True
-    try:
-        return bool(jsonschema_rs.validator_for(dict(field), offline=True).is_valid(None))
-    except ValueError:  # it refers to what stands outside of it
-        return True
-
+from quire.gates.null_fields import drop_null_fields, find_optional_fields
 
 MOST_REASONS = 5
 MOST_NOTES = 20  # of what was read in another form

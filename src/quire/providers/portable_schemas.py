@@ -330,12 +330,22 @@ class _SchemaRewriter:
             node["prefixItems"] = [self.node(item, inside) for item in first]
         if isinstance(items, Mapping) and (not first or self._dialect is SchemaDialect.GEMINI):
             node["items"] = self.node(items, inside)
+        elif first and self._dialect is not SchemaDialect.GEMINI and _is_closed_tuple(left):
+            options = [self.node(item, inside) for item in first]
+            once = list({canonical_json(option): option for option in options}.values())
+            node["items"] = once[0] if len(once) == 1 else {"anyOf": once}
         least = left.get("minItems")
         if self._dialect is SchemaDialect.ANTHROPIC and isinstance(least, int):
             node["minItems"] = min(least, 1)  # the only two it can bind
             if least < 2:
                 del left["minItems"]
         return node
+
+
+def _is_closed_tuple(left: JsonObject) -> bool:
+    """Whether nothing may follow the elements that have schemas of their own."""
+    most = left.get("maxItems")
+    return isinstance(most, int) and most <= len(items_of(left.get("prefixItems")))
 
 
 def _parts(schema: JsonObject, conjunction: Json) -> list[JsonObject]:

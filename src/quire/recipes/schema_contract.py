@@ -1,4 +1,4 @@
-"""The user-schema contract: finds every mistake of a schema file, each with its JSON pointer."""
+"""The user-schema contract: finds every mistake of a normalised schema, each with its pointer."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -11,16 +11,27 @@ import jsonschema_rs
 from quire.domain.data import Json
 from quire.domain.errors import Mistake
 from quire.domain.gates import clip
+from quire.recipes.schema_dialects import QUOTE, TYPES
 from quire.recipes.setting_rules import PROMPT_RULES, is_whole, unknown_message
 
-TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 DEEPEST = 20  # levels of nested fields; deeper ones are a generator's accident
-_RANGES = (("minLength", "maxLength"), ("minimum", "maximum"), ("minItems", "maxItems"))
+_RANGES = (
+    *(("minLength", "maxLength"), ("minimum", "maximum"), ("minItems", "maxItems")),
+    *(("minProperties", "maxProperties"), ("minContains", "maxContains")),
+)
+_STRICT_RANGES = (
+    *(("exclusiveMinimum", "maximum"), ("minimum", "exclusiveMaximum")),
+    *(("exclusiveMinimum", "exclusiveMaximum"),),
+)
 _KEYWORD_TYPES = {  # keywords that other types ignore in silence
     **dict.fromkeys(("minLength", "maxLength", "pattern", "format"), ("string",)),
     **dict.fromkeys(("minimum", "maximum", "multipleOf"), ("number", "integer")),
-    **dict.fromkeys(("items", "minItems", "maxItems"), ("array",)),
+    **dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"), ("number", "integer")),
+    **dict.fromkeys(("items", "minItems", "maxItems", "uniqueItems"), ("array",)),
+    **dict.fromkeys(("prefixItems", "contains", "minContains", "maxContains"), ("array",)),
     **dict.fromkeys(("properties", "required", "additionalProperties"), ("object",)),
+    **dict.fromkeys(("minProperties", "maxProperties", "propertyNames"), ("object",)),
+    **dict.fromkeys(("patternProperties", "dependentRequired", "dependentSchemas"), ("object",)),
 }
 _Check: TypeAlias = Callable[[Json, str], Iterator[Mistake]]
 
@@ -39,9 +50,10 @@ def pointer(*steps: str | int) -> str:
 
 def _root_mistakes(body: dict[str, Json]) -> Iterator[Mistake]:
     if body.get("type") != "object":
-        yield Mistake("/type", 'must be "object"')
+        yield Mistake("/type", f'must be "object"{_hint_of_type(body.get("type"))}')
     if body.get("additionalProperties") is not False:
-        yield Mistake("/additionalProperties", "must be false")
+        message = "must be false: the fields of a record are known; free keys go into a field of it"
+        yield Mistake("/additionalProperties", message)
     if body.get("properties", {}) == {}:
         yield Mistake("/properties", "must have at least one field")
     for keyword, value in body.items():
@@ -51,6 +63,10 @@ def _root_mistakes(body: dict[str, Json]) -> Iterator[Mistake]:
         else:
             yield from check(value, pointer(keyword))
     yield from _unknown_required_fields(body, "")
+
+
+def _hint_of_type(kind: Json) -> str:
+    return ": a record is an object, so put the list into a field of it" if kind == "array" else ""
 
 
 def _check_prompt_config(config: Json, place: str) -> Iterator[Mistake]:
@@ -79,12 +95,8 @@ def _field_mistakes(field: Json, place: str) -> Iterator[Mistake]:
 
 
 def _keyword_mistakes(field: dict[str, Json], place: str) -> Iterator[Mistake]:
-    unsupported = [keyword for keyword in field if keyword not in _KEYWORDS]
-    for keyword in unsupported:
-        yield Mistake(
-            place + pointer(keyword),
-            f"keyword is not supported; supported are {', '.join(_KEYWORDS)}",
-        )
+    for keyword in (keyword for keyword in field if keyword not in _KEYWORDS):
+        yield Mistake(place + pointer(keyword), unknown_message(keyword, _KEYWORDS))
     for keyword, value in field.items():
         if keyword in _KEYWORDS:
             yield from _KEYWORDS[keyword](value, place + pointer(keyword))
@@ -120,6 +132,7 @@ _check_number = _check_that(_is_number, "must be a number")
 _check_step = _check_that(
     lambda value: _is_number(value) and not value <= 0, "must be a number above 0"
 )
+_check_flag = _check_that(lambda value: isinstance(value, bool), "must be true or false")
 _check_required = _check_that(
     lambda value: isinstance(value, list) and all(isinstance(name, str) for name in value),
     "must be a list of field names",
@@ -154,10 +167,48 @@ def _check_properties(value: Json, place: str) -> Iterator[Mistake]:
         yield from _field_mistakes(field, place + pointer(name))
 
 
+def _check_patterns(value: Json, place: str) -> Iterator[Mistake]:
+    yield from _check_properties(value, place)
+    for pattern in value if isinstance(value, dict) else ():
+        yield from _check_pattern(pattern, place + pointer(pattern))
+
+
 def _check_additional(value: Json, place: str) -> Iterator[Mistake]:
     if not isinstance(value, bool):
         yield from _field_mistakes(value, place)
 
+
+def _check_options(value: Json, place: str) -> Iterator[Mistake]:
+    if not isinstance(value, list) or not value:
+        yield Mistake(place, "must be a list of at least one schema")
+        return
+    for number, option in enumerate(value):
+        yield from _field_mistakes(option, place + pointer(number))
+
+
+def _check_names_by_name(value: Json, place: str) -> Iterator[Mistake]:
+    if not isinstance(value, dict):
+        yield Mistake(place, "must be an object of lists of field names")
+        return
+    for name, names in value.items():
+        yield from _check_required(names, place + pointer(name))
+
+
+def _check_reference(value: Json, place: str) -> Iterator[Mistake]:
+    yield Mistake(place, f"refers to {value!r}, which is not in this schema: put it under $defs")
+
+
+_CONDITIONS: dict[str, _Check] = {  # vendors cannot bind most of them; our gate checks them all
+    "anyOf": _check_options,
+    "oneOf": _check_options,
+    "allOf": _check_options,
+    "not": _field_mistakes,
+    "if": _field_mistakes,
+    "then": _field_mistakes,
+    "else": _field_mistakes,
+    "dependentRequired": _check_names_by_name,
+    "dependentSchemas": _check_properties,
+}
 
 _KEYWORDS: dict[str, _Check] = {
     "type": _check_type,
@@ -174,12 +225,26 @@ _KEYWORDS: dict[str, _Check] = {
     "minimum": _check_number,
     "maximum": _check_number,
     "multipleOf": _check_step,
+    "exclusiveMinimum": _check_number,
+    "exclusiveMaximum": _check_number,
     "items": _field_mistakes,
+    "prefixItems": _check_options,
     "minItems": _check_size,
     "maxItems": _check_size,
+    "uniqueItems": _check_flag,
+    "contains": _field_mistakes,
+    "minContains": _check_size,
+    "maxContains": _check_size,
     "properties": _check_properties,
     "required": _check_required,
     "additionalProperties": _check_additional,
+    "patternProperties": _check_patterns,
+    "propertyNames": _field_mistakes,
+    "minProperties": _check_size,
+    "maxProperties": _check_size,
+    **_CONDITIONS,
+    "$ref": _check_reference,
+    QUOTE: _check_flag,
 }
 
 
@@ -195,6 +260,11 @@ _ROOT_KEYWORDS: dict[str, _Check] = {
     "$schema": _check_text,
     "$comment": _check_text,
     "prompt_config": _check_prompt_config,
+    "default": _accept_anything,
+    "minProperties": _check_size,
+    "maxProperties": _check_size,
+    **_CONDITIONS,
+    "$ref": _check_reference,
 }
 
 
@@ -213,6 +283,10 @@ def _empty_ranges(field: dict[str, Json], place: str) -> Iterator[Mistake]:
         least, most = field.get(low), field.get(high)
         if isinstance(least, (int, float)) and isinstance(most, (int, float)) and least > most:
             yield Mistake(place + pointer(low), f"is above {high}: no value could satisfy both")
+    for low, high in _STRICT_RANGES:
+        least, most = field.get(low), field.get(high)
+        if _is_number(least) and _is_number(most) and least >= most:
+            yield Mistake(place + pointer(low), f"is not below {high}: nothing lies between them")
 
 
 def _ranges_without_number(field: dict[str, Json], place: str) -> Iterator[Mistake]:
@@ -262,6 +336,8 @@ def _unknown_required_fields(field: dict[str, Json], place: str) -> Iterator[Mis
     required, properties = field.get("required"), field.get("properties", {})
     if not isinstance(required, list) or not isinstance(properties, dict):
         return
+    if "properties" not in field and "type" not in field:
+        return  # a part of a rule about the fields around it, such as: one of these two
     for index, name in enumerate(required):
         if isinstance(name, str) and name not in properties:
             yield Mistake(place + pointer("required", index), f"no field is named {name!r}")

@@ -1,7 +1,6 @@
 """User schemas: checked from a file, a body or a Python class, and the built-in recipe of one.
 
-A class is anything with `model_json_schema()`, such as a Pydantic model. The built-in recipe has
-one stage that asks a schema's fields of every block.
+The built-in recipe has one stage that asks a schema's fields of every block.
 """
 
 import json
@@ -9,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Protocol
 
 from quire.domain.data import Json
 from quire.domain.errors import Mistake, SchemaInvalid
@@ -17,11 +15,16 @@ from quire.domain.ids import SCHEMA_REF, schema_uid, slug
 from quire.domain.models import Params
 from quire.domain.recipes import DEFAULT_INSTRUCTIONS, DEFAULT_PROMPT, Recipe, Schema, Stage
 from quire.gates.shape import Shape
+from quire.recipes.class_schemas import class_body
 from quire.recipes.schema_contract import find_mistakes, pointer
+from quire.recipes.schema_envelopes import open_envelope
+from quire.recipes.schema_normaliser import normalise_schema
 
 
 def load_schema(body: Json, *, name: str, ref: str | None = None) -> Schema:
     """Check a schema's body; `name` is what its mistakes are reported under, such as its file."""
+    if isinstance(body, Mapping):
+        body = normalise_schema(open_envelope(body), name)
     mistakes = find_mistakes(body)
     if ref is not None and not SCHEMA_REF.fullmatch(ref):
         mistakes.append(
@@ -90,114 +93,9 @@ def _compile_mistakes(body: Json) -> list[Mistake]:
     return []
 
 
-_DEFINITIONS = "#/$defs/"
-
-
-class ModelClass(Protocol):
-    """What a class must offer."""
-
-    def model_json_schema(self) -> dict[str, object]:
-        """Return its JSON Schema."""
-        ...
-
-
-def schema_of(model_class: ModelClass, *, ref: str | None = None) -> Schema:
-    """Turn a class into a schema of the user-schema contract.
-
-    References are put in place, optional fields become nullable types, and objects are closed.
-    """
-    name = getattr(model_class, "__name__", "schema")
-    # a round trip, so that enums, tuples and defaults are plain JSON from here on
-    body: Json = json.loads(json.dumps(model_class.model_json_schema(), default=str))
-    assert isinstance(body, dict)
-    found = body.pop("$defs", {})
-    definitions = found if isinstance(found, dict) else {}
-    simplifier = _SchemaSimplifier(name, definitions)
-    return load_schema(simplifier.simplify(body, ()), name=name, ref=ref)
-
-
-class _SchemaSimplifier:
-    """Rewrites a field into the supported subset, as far as that loses nothing."""
-
-    def __init__(self, name: str, definitions: dict[str, Json]) -> None:
-        self._name = name
-        self._definitions = definitions
-
-    def simplify(self, value: Json, inside: tuple[str, ...]) -> Json:
-        """Rewrite one field; `inside` are the definitions being put in place around it."""
-        if not isinstance(value, dict):
-            return value
-        target = value.get("$ref")
-        if isinstance(target, str) and target.startswith(_DEFINITIONS):
-            return self._inline_definition(target.removeprefix(_DEFINITIONS), value, inside)
-        plain = dict(value)
-        for keyword in ("items", "additionalProperties"):
-            if keyword in plain:
-                plain[keyword] = self.simplify(plain[keyword], inside)
-        properties = plain.get("properties")
-        if isinstance(properties, dict):
-            plain["properties"] = {
-                name: self.simplify(field, inside) for name, field in properties.items()
-            }
-            if plain.get("additionalProperties", True) is True:
-                plain["additionalProperties"] = False
-        options = plain.get("anyOf")
-        if isinstance(options, list):
-            plain["anyOf"] = [self.simplify(option, inside) for option in options]
-        return _without_any_of(_integer_bounds(plain))
-
-    def _inline_definition(
-        self, name: str, value: dict[str, Json], inside: tuple[str, ...]
-    ) -> Json:
-        if name in inside:
-            message = f"{name} contains itself, which a schema cannot express"
-            raise SchemaInvalid(self._name, [Mistake("", message)])
-        definition = self.simplify(self._definitions.get(name), (*inside, name))
-        if not isinstance(definition, dict):
-            raise SchemaInvalid(self._name, [Mistake("", f"{name} is not defined")])
-        beside = {key: item for key, item in value.items() if key != "$ref"}
-        return {**definition, **beside}
-
-
-def _integer_bounds(field: dict[str, Json]) -> dict[str, Json]:
-    """Write strict bounds of an integer as the ones that are supported."""
-    for strict, bound, step in (
-        ("exclusiveMinimum", "minimum", 1),
-        ("exclusiveMaximum", "maximum", -1),
-    ):
-        limit = field.get(strict)
-        if field.get("type") == "integer" and isinstance(limit, int) and bound not in field:
-            field = {**field, bound: limit + step}
-            del field[strict]
-    return field
-
-
-def _without_any_of(field: dict[str, Json]) -> dict[str, Json]:
-    """Write "this or null" as a nullable type, and plain alternatives as a list of types."""
-    options = field.get("anyOf")
-    if not isinstance(options, list) or not all(isinstance(option, dict) for option in options):
-        return field
-    outer = {key: value for key, value in field.items() if key != "anyOf"}
-    plain = [option for option in options if option != {"type": "null"}]
-    if len(plain) == 1 and len(options) == 2:
-        return {**_make_nullable(plain[0]), **outer}
-    if all(set(option) == {"type"} and isinstance(option["type"], str) for option in options):
-        return {**outer, "type": [option["type"] for option in options]}
-    return field
-
-
-def _make_nullable(field: dict[str, Json]) -> dict[str, Json]:
-    wider = dict(field)
-    kind = wider.get("type")
-    if kind is not None:
-        kinds = kind if isinstance(kind, list) else [kind]
-        wider["type"] = [*kinds, *(["null"] if "null" not in kinds else [])]
-    if "const" in wider:
-        wider["enum"] = [wider.pop("const")]
-    listed = wider.get("enum")
-    if isinstance(listed, list) and None not in listed:
-        wider["enum"] = [*listed, None]
-    return wider
+def schema_of(model_class: type[object], *, ref: str | None = None) -> Schema:
+    """Turn a class into a schema: a Pydantic model, a dataclass or a typed dictionary."""
+    return load_schema(class_body(model_class), name=model_class.__name__, ref=ref)
 
 
 def extraction_recipe(schema: Schema, params: Params) -> Recipe:

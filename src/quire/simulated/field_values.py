@@ -272,4 +272,8 @@ _FORMAT_WRITERS: dict[str, Callable[[BlockText, int], str]] = {
     "email": lambda subject, _seed: f"{_handle(subject)}@example.com",
     "uri": lambda subject, _seed: f"https://example.com/{_handle(subject)}",
     "uuid": _uuid,
+    "duration": lambda subject, seed: f"PT{1 + choose(subject.choice, seed) % 59}M",
+    "hostname": lambda subject, _seed: f"{_handle(subject)}.example.com",
+    "ipv4": lambda subject, seed: f"192.0.2.{choose(subject.choice, seed) % 256}",
+    "ipv6": lambda subject, seed: f"2001:db8::{choose(subject.choice, seed) % 0xFFFF + 1:x}",
 }

@@ -14,13 +14,14 @@ Each value depends on the field's name, its schema and the text of its own block
 - Integers and numbers: within the bounds and steps, by hash. Booleans: by hash.
 - Arrays of plain strings: the block's distinct capitalised words, at most five unless minItems asks
   for more; of anything else: one to three elements, each by its own hash.
-- Objects: every property, required or not. Of anyOf and oneOf the first that is not null.
+- Tuples: each place by its own hash. Objects: every property, required or not, and as many free
+  ones as must be there. Of anyOf and oneOf the first that is not null.
 
 What is written satisfies its schema within the subset users may write; exotic patterns excepted.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain, repeat
 from typing import TypeAlias
 
@@ -127,6 +128,8 @@ def _array_filler(schema: JsonObject, name: str) -> Filler:
     least, most = whole_keyword(schema, "minItems") or 0, whole_keyword(schema, "maxItems")
     element, seed = compile_filler(items, name), seed_of(name)
     unique = schema.get("uniqueItems") is True
+    if first := list_keyword(schema, "prefixItems"):
+        return _tuple_filler([compile_filler(item, name) for item in first])
 
     def write(block: BlockText) -> Json:
         wanted = max(least, 1 + choose(block.choice, seed) % 3)
@@ -143,6 +146,33 @@ def _array_filler(schema: JsonObject, name: str) -> Filler:
         return written
 
     return write
+
+
+def _tuple_filler(elements: Sequence[Filler]) -> Filler:
+    """Fill each place, by a choice of its own."""
+
+    def write(block: BlockText) -> Json:
+        choices = (choose(block.choice, _ELEMENT_SEED + place) for place in range(len(elements)))
+        return [
+            element(BlockText(block.content, block.words, choice))
+            for element, choice in zip(elements, choices, strict=True)
+        ]
+
+    return write
+
+
+def _object_filler(schema: JsonObject, _name: str) -> Filler:
+    """Every field; of free ones as many as must be there."""
+    fill, least = compile_fields(schema), whole_keyword(schema, "minProperties") or 0
+    free = compile_filler(schema.get("additionalProperties"), "")
+
+    def write(block: BlockText) -> Json:
+        fields = fill(block)
+        for number in range(least - len(fields)):
+            fields[f"key{number + 1}"] = free(block)
+        return fields
+
+    return write if least else fill
 
 
 def _names_filler(schema: JsonObject, items: JsonObject) -> Filler:
@@ -168,5 +198,5 @@ _TYPE_FILLERS: dict[str, Callable[[JsonObject, str], Filler]] = {
     "number": number_writer,
     "boolean": _boolean_filler,
     "array": _array_filler,
-    "object": lambda schema, _name: compile_fields(schema),
+    "object": _object_filler,
 }

@@ -13,7 +13,8 @@ from quire.domain.requests import Stop
 from quire.domain.states import REVIEW, ReviewMove, ReviewState, RunState, TaskMove, TaskState
 from quire.domain.tasks import TaskView
 from quire.gates.chain import judge_data, judge_text
-from quire.gates.shape import Shape, allows_null
+from quire.gates.null_fields import allows_null
+from quire.gates.shape import Shape
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.controls import TaskForDecision
 from quire.pipeline.answers.notifications import lift_holds
