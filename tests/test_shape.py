@@ -36,6 +36,7 @@ VERBS_IN_ED = {"embed", "exceed", "feed", "need", "proceed", "seed", "shed", "su
 KEPT_PARTICIPLES = {
     ("Progress", "done"),  # counts that callers of quire.open(…) read
     ("StageProgress", "expanded"),
+    ("Ingestion", "skipped"),
     ("Progress", "failed"),
     ("Progress", "held"),
     ("Forecast", "expected"),  # the same, and a key of `quire plan --json`

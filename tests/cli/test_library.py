@@ -227,3 +227,28 @@ def test_without_a_terminal_purge_needs_a_yes(ready: Quire) -> None:
 
     assert "--yes" in result.stderr
     assert len(ready.json("documents")) == 1
+
+
+def test_what_was_left_out_is_counted_and_listed_on_request(quire: Quire, folder: Path) -> None:
+    (folder / "in").mkdir()
+    (folder / "in" / "x.exe").write_text("x")
+    (folder / "in" / "rows.csv").write_text("a,b\n1,2\n3\n")
+
+    summary, *listed = quire("ingest", "in", "--skip-bad-rows", "--left-out").stdout.splitlines()
+
+    assert summary == (
+        "1 document, 1 block new; 1 file of other types left out;"
+        " 1 part of files left out: --left-out lists them"
+    )
+    assert listed == [
+        "left out in/x.exe: unknown type of file: .exe",
+        "left out in/rows.csv: line 3: 1 fields, but the header has 2",
+    ]
+
+
+def test_an_encoding_that_there_is_not_is_told_once(quire: Quire, folder: Path) -> None:
+    (folder / "a.txt").write_text("x")
+
+    result = quire("ingest", "a.txt", "--encoding", "klingon", code=2)
+
+    assert "there is no encoding 'klingon'" in result.stderr

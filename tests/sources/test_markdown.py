@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.domain.documents import Block
-from quire.sources.markdown import markdown_parts
+from quire.sources.markdown import read_text
 
 LINES = [
     "# One", "## Two", "Title", "=====", "---", "text", "  text", "- item", "  - nested",
@@ -36,17 +36,17 @@ def offsets(block: Block) -> tuple[int, int]:
 
 def types(text: str) -> list[str]:
     """Name the types of a text's blocks."""
-    return [block.type.value for block in markdown_parts(text).blocks]
+    return [block.type.value for block in read_text(text).blocks]
 
 
 def contents(text: str) -> list[str]:
     """Take the slices of a text's blocks."""
-    return [block.content for block in markdown_parts(text).blocks]
+    return [block.content for block in read_text(text).blocks]
 
 
 @given(sources)
 def test_blocks_are_exact_slices_in_order_that_miss_nothing(source: str) -> None:
-    blocks = markdown_parts(source).blocks
+    blocks = read_text(source).blocks
 
     at = 0
     for place, block in enumerate(blocks):
@@ -118,7 +118,7 @@ def test_a_list_inside_a_quote_is_not_taken_apart() -> None:
 
 
 def test_blocks_know_the_titles_above_them() -> None:
-    blocks = markdown_parts("# A\n\nx\n\n### B `c`\n\ny\n\n## D\n\nz\n\n# E").blocks
+    blocks = read_text("# A\n\nx\n\n### B `c`\n\ny\n\n## D\n\nz\n\n# E").blocks
 
     assert [(block.content, block.headings) for block in blocks] == [
         ("# A", ()),
@@ -141,11 +141,11 @@ def test_blocks_know_the_titles_above_them() -> None:
     ],
 )
 def test_the_title_is_the_first_heading_of_level_one(text: str, title: str) -> None:
-    assert markdown_parts(text).title == title
+    assert read_text(text).title == title
 
 
 def test_offsets_count_code_points() -> None:
-    (first, second) = markdown_parts("😀😀\n\nx").blocks
+    (first, second) = read_text("😀😀\n\nx").blocks
 
     assert offsets(first) == (0, 2)
     assert offsets(second) == (4, 5)

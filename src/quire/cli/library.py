@@ -74,36 +74,67 @@ def _settings_text(url: str) -> str:
     )
 
 
+Paths = Annotated[list[str], argument("PATHS", "Files, folders or quoted globs.")]
+TextColumn = Annotated[
+    str | None, option("COLUMN", "Of rows: the column that is asked about; else all of a row.")
+]
+KeyColumn = Annotated[str | None, option("COLUMN", "Of rows: the column that names one.")]
+Encoding = Annotated[
+    str | None, option("NAME", "Of text: such as cp1252; else UTF-8, or what a file states.")
+]
+Delimiter = Annotated[
+    str | None, option("CHARACTER", "Of csv and tsv: such as ';' or tab; else found out.")
+]
+SkipBadRows = Annotated[
+    bool, flag("Of csv, tsv, jsonl: leave out bad rows, and list them.", "--skip-bad-rows")
+]
+ByOcr = Annotated[bool, flag("Of pdf: read pages that are only pictures, by OCR.", "--ocr")]
+Keep = Annotated[
+    bool, flag("Go on asking about what changed files held, and were read as, before.", "--keep")
+]
+ListLeftOut = Annotated[bool, flag("List everything that was left out, and why.", "--left-out")]
+
+
 def ingest(
     context: typer.Context,
-    paths: Annotated[
-        list[str], argument("PATHS", "Files, folders or quoted globs: md, txt, csv, tsv, jsonl.")
-    ],
-    text_column: Annotated[
-        str | None, option("COLUMN", "Of csv, tsv and jsonl: what is asked about; else the row.")
-    ] = None,
-    key_column: Annotated[
-        str | None, option("COLUMN", "Of csv, tsv and jsonl: what names a row.")
-    ] = None,
+    paths: Paths,
     *,
-    keep: Annotated[
-        bool,
-        flag("Go on asking about what changed files held, and were read as, before.", "--keep"),
-    ] = False,
+    text_column: TextColumn = None,
+    key_column: KeyColumn = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    skip_bad_rows: SkipBadRows = False,
+    ocr: ByOcr = False,
+    keep: Keep = False,
     replace: Annotated[bool, typer.Option("--replace", hidden=True)] = False,  # as always now
+    left_out: ListLeftOut = False,
     as_json: AsJson = False,
 ) -> None:
-    """Read documents into the ledger; a bad file gets one line, the rest still go in."""
+    """Read documents into the ledger; a bad file gets one line, the rest still go in.
+
+    Types: md, txt, csv, tsv, jsonl, json, html, eml; with quire[files] also rst, docx, pdf, xlsx,
+    pptx; with quire[frames] also parquet.
+    """
     quiet = session(context).quiet
     with engine_for(context, make=True) as engine, file_watcher("reading", quiet) as watch:
         ingestion = engine.ingest(
             *paths,
             text_column=text_column,
             key_column=key_column,
+            encoding=encoding,
+            delimiter=delimiter,
+            skip_bad_rows=skip_bad_rows,
+            ocr=ocr,
             watch=watch,
             keep=keep,
             tell=lambda line: None,  # said below, after the summary
         )
+    _print_ingestion(ingestion, as_json=as_json, quiet=quiet, left_out=left_out)
+    if ingestion.refused:
+        raise typer.Exit(SOME_FAILED)
+
+
+def _print_ingestion(ingestion: "Ingestion", *, as_json: bool, quiet: bool, left_out: bool) -> None:
     for line in ingestion.refused:
         note(f"quire: refused {line}")
     if as_json:
@@ -112,8 +143,9 @@ def ingest(
         say(_summary(ingestion))
         for line in ingestion.warnings():
             say(plain_text(line))
-    if ingestion.refused:
-        raise typer.Exit(SOME_FAILED)
+        for item in ingestion.left_out if left_out else ():
+            place = f"{item.source}: {item.name}" if item.source else item.name
+            say(plain_text(f"left out {place}: {item.reason}"))
 
 
 def _ingestion_json(ingestion: "Ingestion") -> dict[str, object]:
@@ -124,6 +156,7 @@ def _ingestion_json(ingestion: "Ingestion") -> dict[str, object]:
         ],
         "refused": [plain_text(line) for line in ingestion.refused],
         "skipped": ingestion.skipped,
+        "left_out": [item._asdict() for item in ingestion.left_out],
     }
 
 
@@ -141,6 +174,9 @@ def _summary(ingestion: "Ingestion") -> str:
         parts.append(f"{len(ingestion.refused):,} refused")
     if ingestion.skipped:
         parts.append(f"{quantity(ingestion.skipped, 'file')} of other types left out")
+    within = len(ingestion.left_out) - ingestion.skipped
+    if within:
+        parts.append(f"{quantity(within, 'part')} of files left out: --left-out lists them")
     return "; ".join(parts)
 
 

@@ -1,7 +1,7 @@
 """Documents and blocks: one ingested input, and its smallest addressable pieces. Both immutable."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -43,6 +43,14 @@ class Block(NamedTuple):
     headings: tuple[str, ...] = ()  # the titles above it, outermost first
 
 
+class LeftOut(NamedTuple):
+    """Something that was found beside the blocks and is in none of them."""
+
+    name: str  # of a file, or of a place in one
+    reason: str
+    source: str = ""  # the file that it is a part of; empty: it is a file itself
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
     """How a source is to be read, where its format leaves a choice."""
@@ -74,7 +82,7 @@ class ParsedDocument:
     """One source read to the end of its identity; its blocks may still be streaming."""
 
     source_uid: str
-    source_type: str  # md, txt, csv, jsonl
+    source_type: str  # the ending that most files of its format have
     source_filesize: int
     source_total_characters: int | None  # None where the source is not text
     source_locator: str  # where it was read from
@@ -86,6 +94,7 @@ class ParsedDocument:
     delimiter: str = ""  # what parts the cells of a row, where its ending states another
     result_id: ResultId | None = None  # that it is made of
     options: ReadOptions = AS_FOUND  # that it was read with
+    left_out: Sequence[LeftOut] = ()  # of its content; complete once its blocks were read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

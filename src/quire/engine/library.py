@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Unpack
 
-from quire.domain.documents import Document, ParsedDocument, ReadChoices, ReadOptions
+from quire.domain.documents import Document, LeftOut, ParsedDocument, ReadChoices
 from quire.domain.errors import NotFound, SourceUnreadable, UsageError
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.recipes import Recipe, Schema
-from quire.domain.sources import Source
+from quire.domain.sources import Source, SourceReading
 from quire.engine.context import EngineContext
 from quire.engine.document_names import choose_document, match_documents
 from quire.engine.kept_schemas import (
@@ -30,6 +30,7 @@ from quire.engine.result_documents import (
     parse_results_name,
 )
 from quire.pipeline.commands.corpus import IngestedSource, PurgeCounts, ingest, purge
+from quire.sources.read_options import make_read_options
 from quire.sources.source_files import find_sources
 from quire.sources.source_reader import read_source
 
@@ -42,7 +43,12 @@ class Ingestion:
 
     documents: tuple[IngestedSource, ...]
     refused: tuple[str, ...] = ()  # one line each: the file and the reason
-    skipped: int = 0  # files in folders that are of no type we read
+    left_out: tuple[LeftOut, ...] = ()  # files in folders, and parts of files, that are not read
+
+    @property
+    def skipped(self) -> int:
+        """How many files in folders are of no type that we read."""
+        return sum(not item.source for item in self.left_out)
 
     def warnings(self) -> Iterator[str]:
         """What may not be as it was meant, a line each."""
@@ -120,11 +126,12 @@ class Library:
         put `aside` for the runs that name it, and for what a file held before it was read again,
         with other content or in another way; `keep` leaves that in use too.
         """
-        options = ReadOptions(**choices)
+        options = make_read_options(choices)
         found = find_sources([os.fspath(path) for path in paths])
         unchanged = self._known_files.unchanged_files(found.paths, options, aside=aside)
         documents: list[IngestedSource] = []
         refused = list(found.problems)
+        left_out = list(found.left_out)
         for path in found.paths:
             if watch:
                 watch(path)
@@ -132,21 +139,21 @@ class Library:
                 documents.append(_ingested_before(unchanged[path]))
                 continue
             try:
-                documents.append(self._ingest_file(path, options, aside=aside, keep=keep))
+                reading, parsed = self._known_files.reading_of(path), read_source(path, options)
+                documents.append(self._ingest_parsed(parsed, reading, aside=aside, keep=keep))
+                left_out += _left_out_of(parsed)
             except SourceUnreadable as error:
                 refused.append(" ".join(str(error).splitlines()))
         ingestion = Ingestion(
-            documents=tuple(documents), refused=tuple(refused), skipped=found.skipped
+            documents=tuple(documents), refused=tuple(refused), left_out=tuple(left_out)
         )
         for line in ingestion.warnings():
             tell(line)
         return ingestion
 
-    def _ingest_file(
-        self, path: Path, options: ReadOptions, *, aside: bool, keep: bool
+    def _ingest_parsed(
+        self, parsed: ParsedDocument, reading: SourceReading, *, aside: bool, keep: bool
     ) -> IngestedSource:
-        reading = self._known_files.reading_of(path)
-        parsed = read_source(path, options)
         with self._context.ledger.transaction() as tx:
             now = self._context.runtime.now()
             return ingest(tx, parsed, now, reading=reading, aside=aside, keep=keep)
@@ -299,6 +306,11 @@ def _ingested_before(source: Source) -> IngestedSource:
     return IngestedSource(
         source.document_id, source.title, 0, new=False, path=source.path, new_path=False
     )
+
+
+def _left_out_of(parsed: ParsedDocument) -> Iterator[LeftOut]:
+    for item in parsed.left_out:
+        yield item._replace(source=parsed.source_locator)
 
 
 def _ids(over: Documents) -> set[DocumentId]:

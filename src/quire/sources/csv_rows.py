@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from io import TextIOWrapper
 from itertools import islice
 from operator import itemgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from quire.domain.data import Json, canonical_json
-from quire.domain.documents import Block, BlockType
+from quire.domain.documents import Block, BlockType, LeftOut, ReadOptions
 from quire.domain.errors import SourceUnreadable
 from quire.sources.source_scan import Origin
 
-TOOL = "quire-csv/1"
-REPRESENTATION = "csv_bytes"
+if TYPE_CHECKING:
+    import _csv
+
 LONGEST_FIELD = 1 << 24  # characters
 COLUMNS_SHOWN = 50
 
@@ -52,6 +53,7 @@ def _first_widths(origin: Origin, delimiter: str) -> list[int]:
 class _CsvRow(NamedTuple):
     line: int
     cells: list[str]
+    problem: str = ""  # why its cells are not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,32 +62,35 @@ class CsvRows:
 
     origin: Origin
     delimiter: str
-    text_column: str | None
-    key_column: str | None
+    options: ReadOptions
+    bad_rows: list[LeftOut] | None = None  # where they are noted; None: the first is raised
 
     def __iter__(self) -> Iterator[Block]:
         """Yield a block a row; a bad row is told with its line."""
         # the limit is the process's, and only ever raised; its default of 131,072 is too short
         csv.field_size_limit(max(LONGEST_FIELD, csv.field_size_limit()))
         with TextIOWrapper(self.origin.open(), encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, delimiter=self.delimiter, strict=True)
-            rows = (_CsvRow(reader.line_num, cells) for cells in reader if cells)
-            try:
-                header = next(rows, _CsvRow(0, [])).cells
-                self._check_header(header)
-                yield from self._blocks(header, rows)
-            except csv.Error as error:
-                raise self._refusal(f"line {reader.line_num}: {error}") from error
+            rows = _read_rows(csv.reader(file, delimiter=self.delimiter, strict=True))
+            header = next(rows, _CsvRow(0, []))
+            if header.problem:
+                raise self._refusal(f"line {header.line}: {header.problem}")
+            self._check_header(header.cells)
+            yield from self._blocks(header.cells, rows)
 
     def _blocks(self, header: list[str], rows: Iterator[_CsvRow]) -> Iterator[Block]:
-        text = None if self.text_column is None else header.index(self.text_column)
-        key = None if self.key_column is None else header.index(self.key_column)
-        for index, (line, cells) in enumerate(rows):
-            if len(cells) != len(header):
-                raise self._refusal(
-                    f"line {line}: {len(cells)} fields, but the header has {len(header)}"
-                )
-            locator: dict[str, Json] = {"type": "row", "row": index + 1}
+        text, key = (
+            None if column is None else header.index(column)
+            for column in (self.options.text_column, self.options.key_column)
+        )
+        if self.bad_rows:
+            self.bad_rows.clear()
+        index = 0
+        for number, (line, cells, problem) in enumerate(rows, 1):
+            if problem or len(cells) != len(header):
+                wrong = f"{len(cells)} fields, but the header has {len(header)}"
+                self._refuse_row(line, problem or wrong)
+                continue
+            locator: dict[str, Json] = {"type": "row", "row": number}
             if key is not None:
                 locator["key"] = cells[key]
             if text is not None:
@@ -93,6 +98,12 @@ class CsvRows:
             else:
                 content = canonical_json(dict(zip(header, cells, strict=True)))
             yield Block(index=index, type=BlockType.OTHER, content=content, locator=locator)
+            index += 1
+
+    def _refuse_row(self, line: int, reason: str) -> None:
+        if self.bad_rows is None:
+            raise self._refusal(f"line {line}: {reason}")
+        self.bad_rows.append(LeftOut(f"line {line}", reason))
 
     def _check_header(self, header: Sequence[str]) -> None:
         if not header:
@@ -104,7 +115,7 @@ class CsvRows:
             if name in seen:
                 raise self._refusal(f"line 1: two columns are named {name!r}")
             seen.add(name)
-        for wanted in (self.text_column, self.key_column):
+        for wanted in (self.options.text_column, self.options.key_column):
             if wanted is not None and wanted not in seen:
                 more = len(header) - COLUMNS_SHOWN
                 listed = ", ".join(header[:COLUMNS_SHOWN]) + (f" and {more} more" * (more > 0))
@@ -112,3 +123,17 @@ class CsvRows:
 
     def _refusal(self, reason: str) -> SourceUnreadable:
         return SourceUnreadable(f"{self.origin.name}: {reason}")
+
+
+def _read_rows(reader: "_csv.Reader") -> Iterator[_CsvRow]:
+    """Yield the rows that are not empty; one with broken quotes comes without its cells."""
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            yield _CsvRow(reader.line_num, [], str(error))
+            continue
+        if cells is None:
+            return
+        if cells:
+            yield _CsvRow(reader.line_num, cells)

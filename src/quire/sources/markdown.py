@@ -7,7 +7,6 @@ never overlap, and every line of a list is in exactly one of them.
 
 import re
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
@@ -17,15 +16,9 @@ from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.front_matter import front_matter_plugin
 
-from quire.domain.documents import Block, BlockType
+from quire.domain.documents import AS_FOUND, Block, BlockType, ReadOptions
+from quire.sources.source_parts import SourceParts
 from quire.sources.text import offset_range
-
-_RULES = 1  # raised when the same source would be cut differently
-TOOL = (
-    f"markdown-it-py/{version('markdown-it-py')}"
-    f";mdit-py-plugins/{version('mdit-py-plugins')};rules={_RULES}"
-)
-REPRESENTATION = "markdown_bytes"
 
 _NEWLINE = re.compile(r"\r\n?|\n")  # what markdown counts as the end of a line, and nothing else
 _CHECKBOX = re.compile(r"\[[ xX]\]\s")
@@ -42,13 +35,6 @@ _TYPES = {
 }
 
 
-class MarkdownParts(NamedTuple):
-    """A markdown source, cut up."""
-
-    title: str  # of the first top-level H1; empty if there is none
-    blocks: tuple[Block, ...]
-
-
 class _Piece(NamedTuple):
     type: BlockType
     first: int  # line
@@ -57,8 +43,8 @@ class _Piece(NamedTuple):
     title: str = ""
 
 
-def markdown_parts(text: str) -> MarkdownParts:
-    """Cut markdown into blocks, and find its title."""
+def read_text(text: str, options: ReadOptions = AS_FOUND) -> SourceParts:
+    """Cut markdown into blocks, and find its title: that of the first top-level H1."""
     starts = [0, *(found.end() for found in _NEWLINE.finditer(text)), len(text)]
     title = ""
     above: list[_Piece] = []  # the headings that the next piece stands under
@@ -80,7 +66,7 @@ def markdown_parts(text: str) -> MarkdownParts:
             blocks.append(block)
         if piece.level:
             above.append(piece)
-    return MarkdownParts(title, tuple(blocks))
+    return SourceParts(title, blocks)
 
 
 def _separate_pieces(pieces: Iterator[_Piece], lines: int) -> Iterator[_Piece]:

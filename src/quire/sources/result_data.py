@@ -11,6 +11,8 @@ from quire.domain.documents import Block, BlockType, ParsedDocument
 from quire.domain.errors import SourceUnreadable
 from quire.domain.ids import ResultId, RunId, conv_uid, source_uid
 from quire.sources import markdown
+from quire.sources.source_files import SourceFormat
+from quire.sources.source_naming import Naming, naming_of
 from quire.sources.text import offset_range
 
 TOOL = "quire-result/1"
@@ -41,12 +43,14 @@ def read_result(origin: ResultOrigin, data: Json) -> ParsedDocument:
     text = text_of_result(data)
     is_text = text is not None
     text = mend_text(readable_json(data) if text is None else text)
-    blocks = markdown.markdown_parts(text).blocks if is_text else (_json_block(text),)
+    blocks = markdown.read_text(text).blocks if is_text else (_json_block(text),)
     if not blocks:
         raise SourceUnreadable(f"{origin.locator}: is empty: it holds only white space")
-    tool = f"{TOOL};result={origin.result}" + (f";{markdown.TOOL}" if is_text else "")
-    kind = "md" if is_text else JSON_TYPE
-    representation = markdown.REPRESENTATION if is_text else JSON_REPRESENTATION
+    naming = Naming(JSON_TYPE, "", JSON_REPRESENTATION)
+    if is_text:
+        naming = naming_of(SourceFormat.MARKDOWN)
+    kind, representation = naming.source_type, naming.representation_type
+    tool = f"{TOOL};result={origin.result}" + (f";{naming.parsing_tool}" if is_text else "")
     raw = text.encode()
     return ParsedDocument(
         source_uid=source_uid(kind, raw),

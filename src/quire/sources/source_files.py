@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
+from quire.domain.documents import LeftOut
 from quire.domain.errors import SourceUnreadable
 
 
@@ -18,6 +20,15 @@ class SourceFormat(StrEnum):
     CSV = "csv"
     TSV = "tsv"
     JSONL = "jsonl"
+    JSON = "json"
+    HTML = "html"
+    RST = "rst"
+    EMAIL = "eml"
+    DOCX = "docx"
+    PDF = "pdf"
+    XLSX = "xlsx"
+    PPTX = "pptx"
+    PARQUET = "parquet"
 
     @property
     def source_type(self) -> str:
@@ -25,16 +36,47 @@ class SourceFormat(StrEnum):
         return "csv" if self is SourceFormat.TSV else self.value
 
 
-_ENDINGS = {
-    "md": SourceFormat.MARKDOWN,
-    "markdown": SourceFormat.MARKDOWN,
-    "txt": SourceFormat.TEXT,
-    "text": SourceFormat.TEXT,
-    "csv": SourceFormat.CSV,
-    "tsv": SourceFormat.TSV,
-    "jsonl": SourceFormat.JSONL,
-    "ndjson": SourceFormat.JSONL,
+class Intake(StrEnum):
+    """What a reader is handed."""
+
+    ROWS = "rows"  # a stream of text, a row at a time
+    TEXT = "text"  # all of it, decoded
+    BYTES = "bytes"  # a file to read and seek in
+
+
+class FormatRow(NamedTuple):
+    """How files of a format are known, and what reads them."""
+
+    endings: tuple[str, ...]
+    reader: str  # a module beside this one
+    intake: Intake
+    packages: tuple[str, ...] = ()  # whose versions decide how a source is cut
+    extra: str = ""  # of ours, that brings these packages
+    risky: bool = True  # content may hold up or break the reader, which gets its own process
+    rules: int = 1  # raised when the same source would be cut differently
+
+
+_MARKDOWN = ("markdown-it-py", "mdit-py-plugins")
+
+FORMATS = {
+    SourceFormat.MARKDOWN: FormatRow(
+        ("md", "markdown"), "markdown", Intake.TEXT, _MARKDOWN, risky=False
+    ),
+    SourceFormat.TEXT: FormatRow(("txt", "text"), "text", Intake.TEXT, risky=False),
+    SourceFormat.CSV: FormatRow(("csv",), "csv_rows", Intake.ROWS, risky=False),
+    SourceFormat.TSV: FormatRow(("tsv",), "csv_rows", Intake.ROWS, risky=False),
+    SourceFormat.JSONL: FormatRow(("jsonl", "ndjson"), "jsonl", Intake.ROWS, risky=False),
+    SourceFormat.JSON: FormatRow(("json",), "json_values", Intake.TEXT, risky=False),
+    SourceFormat.HTML: FormatRow(("html", "htm", "xhtml"), "html", Intake.TEXT),
+    SourceFormat.RST: FormatRow(("rst", "rest"), "rst", Intake.TEXT, ("docutils",), "files"),
+    SourceFormat.EMAIL: FormatRow(("eml",), "email", Intake.BYTES),
+    SourceFormat.DOCX: FormatRow(("docx",), "docx", Intake.BYTES, ("python-docx",), "files"),
+    SourceFormat.PDF: FormatRow(("pdf",), "pdf", Intake.BYTES, ("pdfplumber",), "files"),
+    SourceFormat.XLSX: FormatRow(("xlsx", "xlsm"), "xlsx", Intake.BYTES, ("openpyxl",), "files"),
+    SourceFormat.PPTX: FormatRow(("pptx",), "pptx", Intake.BYTES, ("python-pptx",), "files"),
+    SourceFormat.PARQUET: FormatRow(("parquet",), "parquet", Intake.BYTES, ("pyarrow",), "frames"),
 }
+_ENDINGS = {ending: form for form, row in FORMATS.items() for ending in row.endings}
 
 
 def known_format(name: str) -> SourceFormat | None:
@@ -55,10 +97,10 @@ def format_of(ending: str, *, name: str) -> SourceFormat:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFiles:
-    """What was named: files to read, how many were passed over, and a line for each problem."""
+    """What was named: files to read, those that were left out, and a line for each problem."""
 
     paths: tuple[Path, ...]
-    skipped: int = 0  # of an unknown type, inside folders and globs
+    left_out: tuple[LeftOut, ...] = ()  # of an unknown type, inside folders and globs
     problems: tuple[str, ...] = ()
 
 
@@ -67,7 +109,7 @@ class _FileSearch:
     """A search under way."""
 
     paths: dict[Path, Path] = field(default_factory=dict)  # where it really is -> as named
-    skipped: int = 0
+    left_out: list[LeftOut] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
@@ -85,7 +127,9 @@ def find_sources(named: Sequence[str | Path]) -> SourceFiles:
             reason = error.strerror if isinstance(error, OSError) else error
             search.problems.append(f"{item}: {reason}")
     return SourceFiles(
-        paths=tuple(search.paths.values()), skipped=search.skipped, problems=tuple(search.problems)
+        paths=tuple(search.paths.values()),
+        left_out=tuple(search.left_out),
+        problems=tuple(search.problems),
     )
 
 
@@ -135,7 +179,8 @@ def _add_if_known(search: _FileSearch, path: Path) -> bool:
     if not path.is_file():
         return False
     if not known_format(path.name):
-        search.skipped += 1
+        ending = path.suffix.lower() or "without an ending"
+        search.left_out.append(LeftOut(str(path), f"unknown type of file: {ending}"))
         return False
     search.paths.setdefault(path.resolve(), path)
     return True

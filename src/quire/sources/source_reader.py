@@ -1,18 +1,39 @@
 """Files and bytes become parsed sources, or one clear line that says why not."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from io import BytesIO
+from importlib import import_module
+from io import SEEK_END, BytesIO
 from pathlib import Path
+from typing import BinaryIO, Protocol, cast
 
-from quire.domain.documents import AS_FOUND, Block, ParsedDocument, ReadOptions
+from quire.domain.documents import AS_FOUND, Block, LeftOut, ParsedDocument, ReadOptions
 from quire.domain.errors import SourceUnreadable
-from quire.sources import csv_rows, jsonl, markdown, text
-from quire.sources.source_files import SourceFormat, format_of
-from quire.sources.source_scan import BYTE_ORDER_MARK, Naming, Origin, Scan, as_utf8, scan
+from quire.sources import csv_rows, jsonl
+from quire.sources.html_encoding import stated_encoding
+from quire.sources.source_files import FORMATS, Intake, SourceFormat, format_of
+from quire.sources.source_naming import missing_extra, naming_of
+from quire.sources.source_parts import BadContent, SourceParts
+from quire.sources.source_scan import BYTE_ORDER_MARK, Origin, Scan, as_utf8, scan, scan_bytes
 
-LARGEST_TEXT = 64 << 20  # bytes of one md or txt file, which is read as a whole
+LARGEST_TEXT = 64 << 20  # bytes of one file of text, which is read as a whole
+LARGEST_FILE = 256 << 20  # bytes of other files, unless they are read as a stream
+
+
+class TextReader(Protocol):
+    """A module that cuts text."""
+
+    def read_text(self, text: str, options: ReadOptions) -> SourceParts:
+        """Cut it into blocks, or say what is bad about it."""
+
+
+class FileReader(Protocol):
+    """A module that reads a file of its own kind."""
+
+    def read_file(self, open_source: Callable[[], BinaryIO], options: ReadOptions) -> SourceParts:
+        """Cut it into blocks, or say what is bad about it; it may be opened more than once."""
 
 
 def read_source(path: Path, options: ReadOptions = AS_FOUND) -> ParsedDocument:
@@ -46,74 +67,113 @@ def read_bytes(
 
 
 def _read_origin(origin: Origin, form: SourceFormat, options: ReadOptions) -> ParsedDocument:
-    whole = form in (SourceFormat.MARKDOWN, SourceFormat.TEXT)
-    parsed = _read_whole(origin, form) if whole else _read_rows(origin, form, options)
+    readers = {Intake.ROWS: _read_rows, Intake.TEXT: _read_text, Intake.BYTES: _read_file}
+    with _refuse_by_name(origin.name, form):
+        parsed = readers[FORMATS[form].intake](origin, form, options)
     return replace(parsed, options=options)
 
 
+@contextmanager
+def _refuse_by_name(name: str, form: SourceFormat) -> Iterator[None]:
+    """Whatever is wrong with content becomes one line that names its source."""
+    try:
+        yield
+    except BadContent as error:
+        raise SourceUnreadable(f"{name}: {error}") from error
+    except (SourceUnreadable, OSError):
+        raise
+    except RecursionError as error:
+        raise SourceUnreadable(f"{name}: is nested too deeply to be read") from error
+    except MemoryError as error:
+        raise SourceUnreadable(f"{name}: takes more memory to read than there may be") from error
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__} {error}".split())[:200]
+        raise SourceUnreadable(f"{name}: is broken, or is no {form}: {reason}") from error
+
+
+def _load_reader(form: SourceFormat) -> object:
+    row = FORMATS[form]
+    try:
+        return import_module(f"quire.sources.{row.reader}")
+    except ImportError as error:
+        raise BadContent(missing_extra(row.extra)) from error
+
+
 def _read_rows(origin: Origin, form: SourceFormat, options: ReadOptions) -> ParsedDocument:
-    text_column, key_column = options.text_column, options.key_column
     rows: Iterable[Block]
-    found = ""
+    found = named = ""
+    origin = replace(origin, encoding=options.encoding or "")
     decoded = as_utf8(origin)
+    noted: list[LeftOut] = []
+    bad_rows = noted if options.skip_bad_rows else None
     if form is SourceFormat.JSONL:
-        tool, kind = jsonl.TOOL, jsonl.REPRESENTATION
-        rows = jsonl.JsonLines(origin=decoded, text_column=text_column, key_column=key_column)
+        rows = jsonl.JsonLines(origin=decoded, options=options, bad_rows=bad_rows)
     else:
         stated = "\t" if form is SourceFormat.TSV else ","
-        delimiter = csv_rows.find_delimiter(decoded, stated)
-        found = csv_rows.DELIMITERS[delimiter] if delimiter != stated else ""
-        named = f";delimiter={csv_rows.DELIMITERS[delimiter]}" if delimiter != "," else ""
-        tool = csv_rows.TOOL + named
-        kind = csv_rows.REPRESENTATION
+        delimiter = options.delimiter or csv_rows.find_delimiter(decoded, stated)
+        name = csv_rows.DELIMITERS.get(delimiter, delimiter)
+        found = name if delimiter != stated and not options.delimiter else ""
+        named = name if delimiter != "," else ""
         rows = csv_rows.CsvRows(
-            origin=decoded, delimiter=delimiter, text_column=text_column, key_column=key_column
+            origin=decoded, delimiter=delimiter, options=options, bad_rows=bad_rows
         )
-    # other columns make other blocks, which need other names
-    tool += f";text={text_column}" if text_column is not None else ""
-    tool += f";key={key_column}" if key_column is not None else ""
     stamp = origin.stamp()
-    scanned = scan(origin, Naming(form.source_type, tool, kind))
+    scanned = scan(origin, naming_of(form, options, named))
     if next(iter(rows), None) is None:
         raise SourceUnreadable(f"{origin.name}: has no rows")
-    same = _UnchangedBlocks(origin=origin, stamp=stamp, blocks=rows)
-    return replace(_make_parsed(origin, scanned, origin.title, same), delimiter=found)
+    same = _UnchangedBlocks(origin=origin, form=form, stamp=stamp, blocks=rows)
+    parsed = _make_parsed(origin, scanned, SourceParts("", same, noted))
+    return replace(parsed, delimiter=found)
 
 
-def _read_whole(origin: Origin, form: SourceFormat) -> ParsedDocument:
-    with origin.open() as file:
-        raw = file.read(LARGEST_TEXT + 1)
-    if len(raw) > LARGEST_TEXT:
-        raise SourceUnreadable(f"{origin.name}: is larger than {LARGEST_TEXT >> 20} MiB")
-    buffered = replace(origin, open=lambda: BytesIO(raw))
-    reader = markdown if form is SourceFormat.MARKDOWN else text
-    scanned = scan(buffered, Naming(form.source_type, reader.TOOL, reader.REPRESENTATION))
+def _read_text(origin: Origin, form: SourceFormat, options: ReadOptions) -> ParsedDocument:
+    raw = _read_all(origin, LARGEST_TEXT)
+    encoding = options.encoding or (stated_encoding(raw) if form is SourceFormat.HTML else "")
+    buffered = replace(origin, open=lambda: BytesIO(raw), encoding=encoding)
+    scanned = scan(buffered, naming_of(form, options))
     with as_utf8(buffered).open() as file:
         content = file.read().decode().removeprefix(BYTE_ORDER_MARK)
-    title = ""
-    if form is SourceFormat.MARKDOWN:
-        title, blocks = markdown.markdown_parts(content)
-    else:
-        blocks = tuple(text.text_blocks(content))
-    if not blocks:
-        raise SourceUnreadable(f"{origin.name}: is empty: it holds only white space")
-    return _make_parsed(origin, scanned, title or origin.title, blocks)
+    parts = cast("TextReader", _load_reader(form)).read_text(content, options)
+    if not parts.blocks:
+        raise BadContent("is empty: it holds only white space")
+    return _make_parsed(origin, scanned, parts)
 
 
-def _make_parsed(
-    origin: Origin, scanned: Scan, title: str, blocks: Iterable[Block]
-) -> ParsedDocument:
+def _read_all(origin: Origin, most: int) -> bytes:
+    with origin.open() as file:
+        raw = file.read(most + 1)
+    if len(raw) > most:
+        raise BadContent(f"is larger than {most >> 20} MiB")
+    return raw
+
+
+def _read_file(origin: Origin, form: SourceFormat, options: ReadOptions) -> ParsedDocument:
+    with origin.open() as file:
+        size = file.seek(0, SEEK_END)
+    if size > LARGEST_FILE and form is not SourceFormat.PARQUET:
+        raise BadContent(f"is larger than {LARGEST_FILE >> 20} MiB")
+    stamp = origin.stamp()
+    scanned = scan_bytes(origin, naming_of(form, options))
+    parts = cast("FileReader", _load_reader(form)).read_file(origin.open, options)
+    if next(iter(parts.blocks), None) is None:
+        raise BadContent("has no text in it")
+    same = _UnchangedBlocks(origin=origin, form=form, stamp=stamp, blocks=parts.blocks)
+    return _make_parsed(origin, scanned, parts._replace(blocks=same))
+
+
+def _make_parsed(origin: Origin, scanned: Scan, parts: SourceParts) -> ParsedDocument:
     return ParsedDocument(
         source_uid=scanned.source_uid,
         source_type=scanned.naming.source_type,
         source_filesize=scanned.filesize,
         source_total_characters=scanned.characters,
         source_locator=origin.name,
-        title=title,
+        title=parts.title or origin.title,
         conv_uid=scanned.conv_uid,
         parsing_tool=scanned.naming.parsing_tool,
         representation_type=scanned.naming.representation_type,
-        blocks=blocks,
+        blocks=parts.blocks,
+        left_out=parts.left_out,
     )
 
 
@@ -122,12 +182,14 @@ class _UnchangedBlocks:
     """Streams blocks, and makes sure that they are of the bytes that were named."""
 
     origin: Origin
+    form: SourceFormat
     stamp: object
     blocks: Iterable[Block]
 
     def __iter__(self) -> Iterator[Block]:
         try:
-            yield from self.blocks
+            with _refuse_by_name(self.origin.name, self.form):
+                yield from self.blocks
             changed = self.origin.stamp() != self.stamp
         except OSError as error:
             raise SourceUnreadable(f"{self.origin.name}: {error.strerror or error}") from error

@@ -8,13 +8,17 @@ from io import BufferedReader, RawIOBase
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from quire.domain.errors import SourceUnreadable
+from quire.sources.source_naming import Naming
 
 if TYPE_CHECKING:
+    from hashlib import _Hash
+
     from _typeshed import WriteableBuffer
 
 BYTE_ORDER_MARK = "\ufeff"
 _CHUNK = 1 << 20
 _UTF_8 = "utf-8"
+_TELLING = 8  # bytes, from which on a pattern in them is none by chance
 _MARKS = {  # the longer ones first: they begin like the shorter
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -31,14 +35,7 @@ class Origin:
     title: str
     open: Callable[[], BinaryIO]
     stamp: Callable[[], object]  # differs once the bytes may have changed
-
-
-class Naming(NamedTuple):
-    """What a source's names are made from besides its bytes."""
-
-    source_type: str
-    parsing_tool: str
-    representation_type: str
+    encoding: str = ""  # that somebody states; empty: UTF-8, or what a byte order mark says
 
 
 class Scan(NamedTuple):
@@ -48,27 +45,45 @@ class Scan(NamedTuple):
     conv_uid: str
     naming: Naming
     filesize: int
-    characters: int  # a byte order mark is not one
+    characters: int | None  # a byte order mark is not one; None where it is not text
+
+
+def scan_bytes(origin: Origin, naming: Naming) -> Scan:
+    """Read everything once in constant memory, whatever it is; refuse what is empty."""
+    source, conversion = _begin_hashes(naming)
+    size = 0
+    with origin.open() as file:
+        while chunk := file.read(_CHUNK):
+            source.update(chunk)
+            conversion.update(chunk)
+            size += len(chunk)
+    if not size:
+        raise SourceUnreadable(f"{origin.name}: is empty")
+    return Scan(source.hexdigest(), conversion.hexdigest(), naming, size, None)
+
+
+def _begin_hashes(naming: Naming) -> "tuple[_Hash, _Hash]":
+    source = sha256(f"{naming.source_type}\n".encode())
+    return source, sha256(f"{naming.parsing_tool}\n{naming.representation_type}\n".encode())
 
 
 def scan(origin: Origin, naming: Naming) -> Scan:
-    """Read everything once in constant memory; refuse what is empty, binary or not Unicode."""
-    source = sha256(f"{naming.source_type}\n".encode())
-    conversion = sha256(f"{naming.parsing_tool}\n{naming.representation_type}\n".encode())
+    """Read text once in constant memory; refuse what is empty, binary or in another encoding."""
+    source, conversion = _begin_hashes(naming)
     decoder = codecs.getincrementaldecoder(_encoding(origin))()
     size = characters = 0
     first = ""
     with origin.open() as file:
         while chunk := file.read(_CHUNK):
-            text = _decode(origin.name, decoder, chunk, size)
+            text = _decode(origin, decoder, chunk, size)
             if "\0" in text:
-                raise SourceUnreadable(f"{origin.name}: is binary, not text (it has NUL bytes)")
+                raise SourceUnreadable(f"{origin.name}: {_binary_reason(chunk)}")
             source.update(chunk)
             conversion.update(chunk)
             first = first or text[:1]
             size += len(chunk)
             characters += len(text)
-    _decode(origin.name, decoder, b"", size, final=True)
+    _decode(origin, decoder, b"", size, final=True)
     if not size:
         raise SourceUnreadable(f"{origin.name}: is empty")
     characters -= first == BYTE_ORDER_MARK
@@ -76,23 +91,45 @@ def scan(origin: Origin, naming: Naming) -> Scan:
 
 
 def _decode(
-    name: str, decoder: codecs.IncrementalDecoder, chunk: bytes, before: int, final: bool = False
+    origin: Origin,
+    decoder: codecs.IncrementalDecoder,
+    chunk: bytes,
+    before: int,
+    final: bool = False,
 ) -> str:
     waiting = decoder.getstate()[0]
     try:
         return decoder.decode(chunk, final)
-    except UnicodeDecodeError as error:
-        plain = error.encoding == _UTF_8
-        # NUL bytes tell a picture or an archive better than the first odd byte does
-        if plain and b"\0" in chunk:
-            raise SourceUnreadable(f"{name}: is binary, not text (it has NUL bytes)") from error
-        offset = before - len(waiting) + error.start
-        problem = "is not UTF-8" if plain else f"begins as {error.encoding[:6].upper()} and is not"
-        raise SourceUnreadable(f"{name}: {problem} at byte {offset}") from error
+    except UnicodeError as error:
+        start = error.start if isinstance(error, UnicodeDecodeError) else 0
+        offset = before - len(waiting) + start
+        reason = f"is not {origin.encoding} at byte {offset}"
+        if not origin.encoding:
+            reason = _other_encoding(error, chunk, offset)
+        raise SourceUnreadable(f"{origin.name}: {reason}") from error
+
+
+def _other_encoding(error: UnicodeError, chunk: bytes, offset: int) -> str:
+    """Why text is not in the encoding that we found, and what to say if it is in another."""
+    encoding = error.encoding if isinstance(error, UnicodeDecodeError) else _UTF_8
+    if encoding != _UTF_8:
+        return f"begins as {encoding[:6].upper()} and is not at byte {offset}"
+    # NUL bytes tell a picture or an archive better than the first odd byte does
+    if b"\0" in chunk:
+        return _binary_reason(chunk)
+    return f"is not UTF-8 at byte {offset}; if it is in latin-1, say --encoding latin-1"
+
+
+def _binary_reason(chunk: bytes) -> str:
+    for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        every_second = chunk[first::2]
+        if len(chunk) >= _TELLING and every_second.count(0) > len(every_second) / 3:
+            return f"is {encoding} without its mark, it seems; then say --encoding {encoding}"
+    return "is binary, not text (it has NUL bytes)"
 
 
 def as_utf8(origin: Origin) -> Origin:
-    """The same text in UTF-8, whatever Unicode its byte order mark says that it is in."""
+    """The same text in UTF-8, whatever encoding is stated, or its byte order mark says."""
     encoding = _encoding(origin)
     if encoding == _UTF_8:
         return origin
@@ -102,6 +139,8 @@ def as_utf8(origin: Origin) -> Origin:
 
 
 def _encoding(origin: Origin) -> str:
+    if origin.encoding:
+        return origin.encoding
     with origin.open() as file:
         head = file.read(4)
     return next((name for mark, name in _MARKS.items() if head.startswith(mark)), _UTF_8)

@@ -3,11 +3,15 @@
 import re
 from collections.abc import Iterator
 
-from quire.domain.documents import Block, BlockType
+from quire.domain.documents import AS_FOUND, Block, BlockType, ReadOptions
+from quire.sources.source_parts import SourceParts
 
-TOOL = "quire-text/1"
-REPRESENTATION = "text_bytes"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+
+
+def read_text(text: str, options: ReadOptions = AS_FOUND) -> SourceParts:
+    """Cut text into paragraphs."""
+    return SourceParts("", tuple(text_blocks(text)))
 
 
 def text_blocks(text: str) -> Iterator[Block]:
