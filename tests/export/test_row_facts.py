@@ -1,7 +1,9 @@
 """What every row carries besides its data: where from, what it cost, and what a person said."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -107,3 +109,23 @@ def test_a_status_or_a_moment_that_is_none_is_refused(world: Worlds) -> None:
         run.rows(only="good")
     with pytest.raises(UsageError, match="--since takes a moment, not 'soon'; such as 2026-11-18"):
         run.rows(since="soon")
+
+
+def test_two_paths_of_one_content_are_two_rows_of_one_task_and_one_cost(
+    world: Worlds, tmp_path: Path
+) -> None:
+    here = world()
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text("# Same\n\nOne rule.\n")
+    here.engine.ingest(tmp_path / "a.md", tmp_path / "b.md")
+    run = here.run()
+
+    rows = run.rows()
+    run.export(str(tmp_path / "out.jsonl"))
+
+    assert [Path(str(row["source"])).name for row in rows] == ["a.md", "b.md"] * 2
+    assert len({row["task_id"] for row in rows}) == 2
+    assert sum(float(str(row["cost"])) for row in rows) == run.progress().cost_usd
+    lines = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    sources = [line["immutable"]["source_upload"]["source"] for line in lines]
+    assert sources == [row["source"] for row in rows]

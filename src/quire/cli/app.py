@@ -40,7 +40,7 @@ _COMMANDS = {
     "batches": OwnCommand(LOOK, "batches:app"),
     "spend": OwnCommand(LOOK, "spend:spend", "quire spend 3 --by outcome"),
     "show": OwnCommand(LOOK, "results:show", "quire show 3 --limit 5"),
-    "export": OwnCommand(LOOK, "results:export", "quire export 3 -o out.jsonl --only accepted"),
+    "export": OwnCommand(LOOK, "exports:export", "quire export 3 -o out.csv --only accepted"),
     "results": OwnCommand(LOOK, "result_files:results", "quire results 3 --to out/"),
     "lineage": OwnCommand(LOOK, "lineage:lineage", "quire lineage 31"),
     "failures": OwnCommand(LOOK, "runs:failures", "quire failures 3"),

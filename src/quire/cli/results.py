@@ -1,4 +1,4 @@
-"""Commands that show results and write them out."""
+"""The command that shows a run's first results as a table."""
 
 import json
 from collections.abc import Sequence
@@ -11,26 +11,21 @@ from quire.cli.order_options import StageName
 from quire.cli.printing import (
     cell_text,
     clip,
-    note,
     print_json,
     print_table,
     quantity,
     say,
     short_model_name,
 )
-from quire.cli.session import engine_and_run, session
+from quire.cli.session import engine_and_run
 from quire.domain.data import stored_json
-from quire.domain.errors import UsageError
 from quire.domain.gates import ReadingNote
-from quire.domain.ids import RunId
-from quire.domain.states import TaskState
 from quire.domain.task_wording import note_text
 
 if TYPE_CHECKING:
-    from quire.engine import ExportedBlock, ExportedTask, ExportReport
+    from quire.engine import ExportedBlock, ExportedTask
     from quire.engine.result_queries import FirstRows
 
-STDOUT = "-"
 ACCEPTED = "accepted"
 TEXT, CELL = 100, 20  # characters of a cell that is alone, and of one among others
 MOST_NOTED = 5  # results whose notes are shown
@@ -73,7 +68,7 @@ def show(
 
 def _print_rows(rows: Sequence["ExportedBlock"], fields: Sequence[str]) -> None:
     """A table as narrow as it can be: what is the same in every row is not a column."""
-    titles = {row.document.title for row in rows}
+    titles = {row.path.title or "" for row in rows}
     by_status = any(row.status != ACCEPTED for row in rows)
     data = [stored_json(row.data) or {} for row in rows]
     columns = [
@@ -90,7 +85,7 @@ def _print_rows(rows: Sequence["ExportedBlock"], fields: Sequence[str]) -> None:
         say()
     cells = (
         [
-            *([clip(block.document.title, 14)] if len(titles) > 1 else []),
+            *([clip(block.path.title or "", 14)] if len(titles) > 1 else []),
             *([block.status] if by_status else []),
             str(block.row.task_id or "–"),
             clip(block.row.content, 32),
@@ -186,8 +181,7 @@ def _row_json(row: "ExportedBlock") -> dict[str, object]:
     critics = {"critics": [critic.as_json() for critic in row.critics]} if row.critics else {}
     return critics | {
         "block_uid": row.block_uid,
-        "source": row.document.source_locator,
-        "title": row.document.title,
+        **row.path._asdict(),
         "block_index": row.row.block_index,
         "block_type": row.row.block_type,
         "block_content": row.row.content,
@@ -199,54 +193,3 @@ def _row_json(row: "ExportedBlock") -> dict[str, object]:
         "data": stored_json(row.data),
         **({"notes": stored_json(row.notes)} if row.notes else {}),
     }
-
-
-def export(
-    context: typer.Context,
-    run: RunNumber = None,
-    *,
-    output: Annotated[str, option("FILE", "Where to; - is stdout.", "--output", "-o")] = STDOUT,
-    form: Annotated[
-        str | None,
-        option("FORMAT", "jsonl, csv or tsv; by default as the file is named.", "--format"),
-    ] = None,
-    only: Only = "all",
-    since: Since = None,
-    stage: StageName = None,
-    as_json: AsJson = False,
-) -> None:
-    """Write a run's results in order, one row a block; of a recipe's other stages one a task.
-
-    `quire export 3 --only accepted -o out.csv`
-    """
-    from quire.engine import check_format, row_filter
-
-    check_format(form, output)
-    chosen = row_filter(only, since)
-    if as_json and output == STDOUT:
-        raise UsageError("--json tells about the export, so the export itself needs -o FILE")
-    with engine_and_run(context, run) as (engine, number):
-        simulated = engine.queries.head(number).model.provider == "simulated"
-        report = engine.export(number, output, chosen, stage, form)
-        now = engine.progress(number)
-    ended = now.done + now.failed + now.counts.get(TaskState.CANCELLED, 0)
-    every = only == "all" and not since and not now.is_staged
-    pending = max(0, report.rows - ended) if every else 0
-    if as_json:
-        summary = {"run": number, "lines": report.rows, "path": output, "format": report.form}
-        more = {"unchanged": not report.changed, "simulated": simulated}
-        print_json(summary | more | ({"pending": pending} if pending else {}))
-    elif not session(context).quiet:
-        _tell_export(number, report, pending, simulated=simulated)
-
-
-def _tell_export(run: RunId, report: "ExportReport", pending: int, *, simulated: bool) -> None:
-    shown = report.path != STDOUT
-    parts = [
-        f"run {run}: {quantity(report.rows, 'line' if report.form == 'jsonl' else 'row')}",
-        f" in {report.path}" if shown else "",
-        "" if report.changed else ", unchanged: not written again",
-        f", {pending:,} of them pending: run {run} has not ended" if pending else "",
-        " · simulated" if simulated else "",
-    ]
-    (say if shown else note)("".join(parts))

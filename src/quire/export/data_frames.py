@@ -32,7 +32,8 @@ _PACKAGES: Mapping[str, tuple[tuple[str, ...], str]] = {
     "hf": (("datasets", "pyarrow"), "pip install datasets 'quire[frames]'"),
 }
 
-_PANDAS_TYPES: Mapping[ColumnKind, str] = {
+JSON_NOTE = {b"datatype": b"json"}
+PANDAS_TYPES: Mapping[ColumnKind, str] = {
     ColumnKind.TEXT: "string",
     ColumnKind.INTEGER: "Int64",
     ColumnKind.NUMBER: "float64",
@@ -95,7 +96,7 @@ def _pandas_frame(
             series[column.name] = pandas.Series(list(values), dtype="object")
             continue
         fitted, data = _fit_or_widen(column, values)
-        dtype: Any = _PANDAS_TYPES[fitted.type.kind]
+        dtype: Any = PANDAS_TYPES[fitted.type.kind]
         if categories and fitted.type.choices:
             dtype = pandas.CategoricalDtype(list(fitted.type.choices))
         series[column.name] = pandas.Series(data, dtype=dtype)
@@ -121,12 +122,14 @@ def arrow_table(
 
 
 def arrow_schema(columns: Sequence[Column]) -> "pyarrow.Schema":
-    """The columns as Arrow names them."""
+    """The columns as Arrow names them; text that is JSON says so."""
     import pyarrow
 
-    return pyarrow.schema(
-        [pyarrow.field(column.name, arrow_type(column.type)) for column in columns]
-    )
+    fields = []
+    for name, kind in columns:
+        note = JSON_NOTE if kind.kind is ColumnKind.JSON else None
+        fields.append(pyarrow.field(name, arrow_type(kind), metadata=note))
+    return pyarrow.schema(fields)
 
 
 def arrow_type(kind: ColumnType) -> "pyarrow.DataType":

@@ -147,12 +147,11 @@ def _block_table(
 
     def read_rows() -> Iterator[FlatRow]:
         for block in judged_blocks(tx, source, stage, chosen):
-            row, document, accepted = block.row, block.document, block.status in WITH_DATA
+            row, accepted = block.row, block.status in WITH_DATA
             data = as_object(read_stored(row.task_id, row.data)) if accepted else {}
             own = (
                 block.block_uid,
-                document.source_locator,
-                document.title,
+                *block.path,
                 locator_key(row.locator),
                 row.block_index,
                 row.block_type,
@@ -213,7 +212,8 @@ def _task_table(
 ) -> FlatTable:
     def read_tasks() -> Iterator[ExportedTask]:
         for stage in stages:
-            yield from task_rows(tx, source, stage, chosen)
+            for row in task_rows(tx, source, stage, chosen):
+                yield from row.at_paths()
 
     fields = _task_fields(stages, read_tasks)
     names = [column.name for column in fields]
@@ -235,8 +235,7 @@ def _task_values(row: ExportedTask) -> FlatRow:
     outcome, facts = row.outcome, row.facts
     return (
         row.stage,
-        outcome.source,
-        outcome.title,
+        *row.paths[0],
         locator_key(outcome.locator),
         outcome.conv_uid,
         row.block_uid,

@@ -7,7 +7,7 @@ from typing import BinaryIO, NamedTuple
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.recipes import Stage
-from quire.export import jsonl
+from quire.export import jsonl, parquet, xlsx
 from quire.export.delimited import METADATA_ENDING, delimited_lines, describe_columns
 from quire.export.export_targets import STDOUT, open_target
 from quire.export.flat_tables import FlatTable, flat_table
@@ -83,12 +83,24 @@ def _write_tsv(job: ExportJob, file: BinaryIO) -> Written:
     return _write_lines(delimited_lines(job.table(), "\t"), file, header=1)
 
 
+def _write_parquet(job: ExportJob, file: BinaryIO) -> Written:
+    rows, widened = parquet.write_parquet(job.table(), file)
+    return Written(rows, widened=widened)
+
+
+def _write_xlsx(job: ExportJob, file: BinaryIO) -> Written:
+    rows, cut = xlsx.write_xlsx(job.table(), file)
+    return Written(rows, cut=cut)
+
+
 FORMATS: Mapping[str, ExportFormat] = {
     form.name: form
     for form in (
         ExportFormat("jsonl", (".jsonl", ".ndjson"), _write_jsonl),
         ExportFormat("csv", (".csv",), _write_csv, delimiter=","),
         ExportFormat("tsv", (".tsv",), _write_tsv, delimiter="\t"),
+        ExportFormat("parquet", (".parquet",), _write_parquet),
+        ExportFormat("xlsx", (".xlsx",), _write_xlsx),
     )
 }
 

@@ -6,9 +6,11 @@ import orjson
 
 from quire.domain.documents import Document
 from quire.domain.recipes import Schema, Stage
-from quire.export.result_rows import ExportedBlock, block_rows, locator_key, task_rows
+from quire.export.result_rows import ExportedBlock, SourcePath, block_rows, locator_key, task_rows
 from quire.export.result_selection import ResultSource, RowFilter, is_block_by_block
 from quire.ledger.ledger import Transaction
+
+KEPT_HEADS = 20  # of the paths that rows came from last
 
 
 def lines(
@@ -23,19 +25,21 @@ def lines(
     else:
         for item in source.recipe.stages if stage is None else (stage,):
             for row in task_rows(tx, source, item, chosen):
-                yield orjson.dumps(row.as_json()) + b"\n"
+                for copy in row.at_paths():
+                    yield orjson.dumps(copy.as_json()) + b"\n"
 
 
 def _block_lines(
     tx: Transaction, source: ResultSource, stage: Stage, chosen: RowFilter
 ) -> Iterator[bytes]:
     judged = bool(source.recipe.critics_of(stage.name))
-    heads: dict[int, bytes] = {}
+    heads: dict[tuple[int, SourcePath], bytes] = {}
     for row in block_rows(tx, source, stage, chosen):
-        document = row.document
-        if document.id not in heads:  # rows come document by document: keep one
-            heads = {document.id: orjson.dumps(_document_head(document))}
-        yield _block_line(row, heads[document.id], source, stage.record, judged=judged)
+        name = (row.document.id, row.path)
+        if name not in heads:  # rows come document by document: keep a few
+            heads = dict([*heads.items()][-KEPT_HEADS:])
+            heads[name] = orjson.dumps(_document_head(row.document, row.path))
+        yield _block_line(row, heads[name], source, stage.record, judged=judged)
 
 
 def _block_line(
@@ -73,7 +77,7 @@ def _block_line(
     return b'{"immutable":' + immutable + b',"user_defined":' + orjson.dumps(defined) + b"}\n"
 
 
-def _document_head(document: Document) -> dict[str, object]:
+def _document_head(document: Document, path: SourcePath) -> dict[str, object]:
     return {
         "source_upload": {
             "source_uid": document.source_uid,
@@ -81,8 +85,8 @@ def _document_head(document: Document) -> dict[str, object]:
             "source_filesize": document.source_filesize,
             "source_total_characters": document.source_total_characters,
             "source_upload_timestamp": document.uploaded_at.isoformat(),
-            "source": document.source_locator,
-            "title": document.title,
+            "source": path.source,
+            "title": path.title,
         },
         "conversion": {
             "conv_status": "success",

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable, Mapping
+from io import BytesIO
 from pathlib import PurePosixPath
 from typing import Any
 
 from quire.domain.errors import NotFound, UsageError
 from quire.export.column_types import ColumnKind
-from quire.export.data_frames import import_packages
+from quire.export.data_frames import JSON_NOTE, import_packages
 from quire.export.delimited import METADATA_ENDING, kind_of_datatype, rearm
 from quire.export.export_targets import is_remote, open_store, remote_errors
 
@@ -50,26 +51,67 @@ def _read_delimited(path: str) -> Any:
     columns = described["tableSchema"]["columns"]
     kinds = {column["name"]: kind_of_datatype(column["datatype"]) for column in columns}
     delimiter = described["dialect"]["delimiter"]
-    frame = pandas.read_csv(path, sep=delimiter, dtype="string", **_NO_VALUE)
+    file = BytesIO(read_bytes(path))
+    frame = pandas.read_csv(file, sep=delimiter, dtype="string", **_NO_VALUE)
     return typed_frame(frame, kinds)
 
 
-def typed_frame(frame: Any, kinds: Mapping[str, ColumnKind]) -> Any:
-    """A frame of texts with the types of its columns; text where some value is of no such type."""
-    for name, kind in kinds.items():
-        try:
-            frame[name] = _CONVERTERS[kind](frame[name])
-        except (TypeError, ValueError):
-            frame[name] = _CONVERTERS[ColumnKind.TEXT](frame[name])
+def _read_parquet(path: str) -> Any:
+    """Nullable numbers and texts stay what they are, without a value too."""
+    import_packages("read_export", ["pyarrow"], "pip install 'quire[frames]'")
+    import pandas
+    import pyarrow
+    from pyarrow import parquet
+
+    table = parquet.read_table(pyarrow.BufferReader(read_bytes(path)))
+    kinds = {
+        pyarrow.int64(): pandas.Int64Dtype(),
+        pyarrow.bool_(): pandas.BooleanDtype(),
+        pyarrow.string(): pandas.StringDtype(),
+    }
+    frame = table.to_pandas(types_mapper=kinds.get)
+    for field in table.schema:
+        if pyarrow.types.is_nested(field.type):
+            frame[field.name] = pandas.Series(table[field.name].to_pylist(), dtype="object")
+        elif (field.metadata or {}).items() >= JSON_NOTE.items():
+            frame[field.name] = _to_objects(frame[field.name])
+        elif pyarrow.types.is_date(field.type):
+            frame[field.name] = _to_dates(frame[field.name])
     return frame
 
 
-def _to_texts(series: Any) -> Any:
-    return series.map(rearm, na_action="ignore").astype("string")
+def _read_xlsx(path: str) -> Any:
+    import_packages("read_export", ["openpyxl"], "pip install 'quire[files]'")
+    import pandas
+
+    sheets = pandas.read_excel(
+        BytesIO(read_bytes(path)), sheet_name=None, dtype="string", **_NO_VALUE
+    )
+    described = sheets["columns"]
+    kinds = {name: kind_of_datatype(kind) for name, kind in described.itertuples(index=False)}
+    return typed_frame(sheets["rows"], kinds, armed=False)
+
+
+def typed_frame(frame: Any, kinds: Mapping[str, ColumnKind], *, armed: bool = True) -> Any:
+    """A frame of texts with the types of its columns; text where some value is of no such type.
+
+    `armed`: texts were written so that no sheet runs them.
+    """
+    for name, kind in kinds.items():
+        try:
+            if kind is not ColumnKind.TEXT:
+                frame[name] = _CONVERTERS[kind](frame[name])
+                continue
+        except (TypeError, ValueError):
+            pass
+        if armed:
+            frame[name] = frame[name].map(rearm, na_action="ignore").astype("string")
+    return frame
 
 
 def _to_booleans(series: Any) -> Any:
-    return series.map({"true": True, "false": False}, na_action="ignore").astype("boolean")
+    truth = {"true": True, "false": False}
+    return series.str.lower().map(truth, na_action="ignore").astype("boolean")
 
 
 def _to_objects(series: Any) -> Any:
@@ -101,7 +143,6 @@ def _to_numbers(series: Any) -> Any:
 
 
 _CONVERTERS: Mapping[ColumnKind, Callable[[Any], Any]] = {
-    ColumnKind.TEXT: _to_texts,
     ColumnKind.INTEGER: _to_integers,
     ColumnKind.NUMBER: _to_numbers,
     ColumnKind.BOOLEAN: _to_booleans,
@@ -109,4 +150,9 @@ _CONVERTERS: Mapping[ColumnKind, Callable[[Any], Any]] = {
     ColumnKind.MOMENT: _to_moments,
     ColumnKind.JSON: _to_objects,
 }
-_READERS: dict[str, Callable[[str], Any]] = {".csv": _read_delimited, ".tsv": _read_delimited}
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    ".csv": _read_delimited,
+    ".tsv": _read_delimited,
+    ".parquet": _read_parquet,
+    ".xlsx": _read_xlsx,
+}

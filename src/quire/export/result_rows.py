@@ -1,7 +1,7 @@
 """Result rows: a stage's results block by block or task by task, each with how it stands."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 from itertools import islice
 from typing import NamedTuple, TypeVar
@@ -110,10 +110,41 @@ def locator_key(locator: str | None) -> Json:
     return key
 
 
+class SourcePath(NamedTuple):
+    """One of the paths of a document; each has a row of its own."""
+
+    source: str | None
+    title: str | None
+
+
+class _Paths:
+    """Reads the paths of documents, some at a time; those that a run saw, though they made way."""
+
+    def __init__(self, tx: Transaction, source: ResultSource) -> None:
+        self._tx, self._since = tx, source.run.created_at
+        self._known: dict[DocumentId, tuple[SourcePath, ...]] = {}
+
+    def read(self, documents: Iterable[DocumentId | None]) -> None:
+        """Look some documents up, and forget others: rows come document by document."""
+        wanted = [document for document in dict.fromkeys(documents) if document]
+        kept = {document: self._known[document] for document in wanted if document in self._known}
+        new = [document for document in wanted if document not in kept]
+        found = self._tx.sources.sources_of_documents(new, self._since)
+        self._known = kept | {
+            document: tuple(SourcePath(source.path, source.title) for source in sources)
+            for document, sources in found.items()
+        }
+
+    def of(self, document: DocumentId | None, first: SourcePath) -> tuple[SourcePath, ...]:
+        """The paths of one of them; what was read from none has the name it was given."""
+        return (document and self._known.get(document)) or (first,)
+
+
 class ExportedBlock(NamedTuple):
-    """One block with what became of it."""
+    """One block, at one of its paths, with what became of it."""
 
     document: Document
+    path: SourcePath
     row: ExportRow
     status: str  # one of STATUSES, confirmed or pending
     facts: RowFacts
@@ -164,22 +195,29 @@ def judged_blocks(
     """The same, without a look whether the data is JSON: who reads it will see."""
     judged = bool(source.recipe.critics_of(stage.name))
     documents: dict[DocumentId, Document] = {}
+    paths = _Paths(tx, source)
     found = tx.results.export_rows(source.run.id, source.stage_ids[stage.name])
     while chunk := list(islice(found, CHUNK_ROWS)):
         kept = with_facts(tx, source, chunk, chosen)
         tasks = [row.task_id for row, _, _ in kept if row.task_id] if judged else []
         words = tx.results.critiques_of_tasks(tasks)
         documents = _documents_of(tx, [row for row, _, _ in kept], documents)
+        paths.read(documents)
         for row, status, facts in kept:
+            document = documents[row.document_id]
             spoken = words.get(row.task_id, ()) if row.task_id else ()
-            yield ExportedBlock(
-                documents[row.document_id],
-                row,
-                status,
-                facts,
-                None if row.model_no is None else source.models[row.model_no],
-                critic_verdicts(source, spoken) if spoken else (),
-            )
+            first = SourcePath(document.source_locator, document.title)
+            for path in paths.of(document.id, first):
+                yield ExportedBlock(
+                    document,
+                    path,
+                    row,
+                    status,
+                    facts,
+                    None if row.model_no is None else source.models[row.model_no],
+                    critic_verdicts(source, spoken) if spoken else (),
+                )
+                facts = facts._replace(cost=0.0)  # its share was told with the first
 
 
 def _documents_of(
@@ -200,10 +238,17 @@ class ExportedTask:
     outcome: StageOutcome
     run: RunId
     model: str
+    paths: tuple[SourcePath, ...]  # of what it is about
     status: str  # one of STATUSES, confirmed or pending
     facts: RowFacts
     inputs: tuple[TaskId, ...]
     critics: tuple[ExportedVerdict, ...]
+
+    def at_paths(self) -> Iterator["ExportedTask"]:
+        """The same at each path of what it is about; its share of money is told with the first."""
+        yield self
+        for no in range(1, len(self.paths)):
+            yield replace(self, paths=self.paths[no:], facts=self.facts._replace(cost=0.0))
 
     @property
     def data(self) -> Json:
@@ -251,8 +296,8 @@ class ExportedTask:
             "stage": self.stage,
             "task_id": outcome.task_id,
             "subject": {
-                "source": outcome.source,
-                "title": outcome.title,
+                "source": self.paths[0].source,
+                "title": self.paths[0].title,
                 "key": locator_key(outcome.locator),
                 "text": outcome.content,
                 "conv_uid": outcome.conv_uid,
@@ -283,15 +328,19 @@ def task_rows(
     Of a critic's stage, those about current answers: what was said of others counts no more.
     """
     chosen.check()
+    paths = _Paths(tx, source)
     for chunk in tx.results.outcomes_after(source.stage_ids[stage.name]):
         kept = with_facts(tx, source, chunk, chosen)
         further = tx.results.task_history([outcome.task_id for outcome, _, _ in kept])
+        paths.read(outcome.document_id for outcome, _, _ in kept)
         for outcome, status, facts in kept:
+            first = SourcePath(outcome.source, outcome.title)
             row = ExportedTask(
                 stage=stage.name,
                 outcome=outcome,
                 run=source.run.id,
                 model=source.models[outcome.model_no],
+                paths=paths.of(outcome.document_id, first),
                 status=status,
                 facts=facts,
                 inputs=tuple(further.inputs.get(outcome.task_id, ())),

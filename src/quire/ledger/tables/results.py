@@ -86,7 +86,8 @@ class StageOutcome(NamedTuple):
     notes: str | None  # JSON
     result_id: ResultId | None
     reused_from: ResultId | None  # the result it was taken from
-    source: str | None  # where its document was read from
+    document_id: DocumentId | None  # that it is about, or comes from
+    source: str | None  # where that was first read from
     locator: str | None  # of its block, as JSON
     block_type: str | None
     content: str | None  # of its block

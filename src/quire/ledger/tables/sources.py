@@ -48,10 +48,15 @@ class Sources(Table):
         """What was read at some places and has not made way."""
         return [_to_source(row) for row in self._run("live_sources_at", places=list(places))]
 
-    def sources_of_documents(self, documents: Sequence[DocumentId]) -> SourcesByDocument:
-        """The live paths of some documents, in order; where none is, the last one that was."""
-        rows = self._run("sources_of_documents", documents=list(documents))
-        return _by_document(map(_to_source, rows))
+    def sources_of_documents(
+        self, documents: Sequence[DocumentId], since: datetime | None = None
+    ) -> SourcesByDocument:
+        """The live paths of some documents, in order, and those retired `since` then.
+
+        Where there is none, the last one that was.
+        """
+        rows = self._run("sources_of_documents", documents=list(documents)) if documents else []
+        return _by_document(map(_to_source, rows), since)
 
     def sources_of_run(self, run: RunId, since: datetime) -> SourcesByDocument:
         """The paths of a run's documents, in order: live ones, and those retired `since` then.

@@ -2,7 +2,7 @@
 -- The next tasks of a stage in subject order, each with what it is about and its current result; what critics said of answers that made way is left out.
 SELECT t.id, t.subject_hash, t.state, t.error, t.version, t.stale_since, t.model_no, t.sample, t.part,
     d.title, d.conv_uid, b.block_index, r.data, r.review_state, r.notes, r.id, r.reused_from,
-    d.source_locator, b.locator, b.block_type, b.content, r.created_at, r.reviewer, r.reviewed_at
+    d.id, d.source_locator, b.locator, b.block_type, b.content, r.created_at, r.reviewer, r.reviewed_at
 FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
 LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
