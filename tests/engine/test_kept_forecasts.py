@@ -169,3 +169,22 @@ def test_a_limit_of_tasks_is_reckoned_in(here: World) -> None:
     run = here.engine.run(schema=METADATA, model=SMALL, limit=8, max_cost_usd=half)
 
     assert run.wait().cost_pico <= half * 10**12
+
+
+def test_of_many_blocks_a_sample_is_sized_for_the_forecast_that_is_kept(
+    world: Worlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = world()
+    words = [f"{number} " + "word " * (number * 37 % 200) for number in range(1_000)]
+    for first in (0, 300):
+        here.ingest(words[first : first + 300], f"doc{first}")
+    order = here.engine.orders.resolve(schema=METADATA, model=SMALL, policy={})
+    exact = here.engine.forecasts.plan(order)
+    monkeypatch.setattr("quire.engine.forecasts.SIZED_TO_START", 200)
+
+    kept = here.engine.forecasts.plan_start(order, refusable=False)
+
+    assert kept.cost == pytest.approx(exact.cost, rel=0.01)
+    assert (kept.calls, kept.tasks) == (exact.calls, 600)
+    assert kept.cost != exact.cost  # not all were looked at
+    assert here.engine.forecasts.plan_start(order, refusable=True).cost == exact.cost

@@ -43,6 +43,9 @@ QUESTIONS = """
 INSERT INTO questions (question, content, stage_id, task_id)
 SELECT 7, :first + i, :stage, :first + i FROM n"""
 
+CONTENTS = """
+INSERT INTO contents (number, block_id) SELECT :first + i, :first + i FROM n"""
+
 
 def fill_ledger(ledger: Ledger, tasks: int) -> Place:
     """Make a run of so many tasks, the first half done; on PostgreSQL its statistics are fresh."""
@@ -65,6 +68,7 @@ def fill_ledger(ledger: Ledger, tasks: int) -> Place:
         (RESPONSES, answered // PACK),
         (RESULTS, answered),
         (QUESTIONS, tasks),
+        (CONTENTS, tasks),
     ):
         _insert(raw, text, values | {"count": count})
     raw.rows("UPDATE stages SET state = 'open'")

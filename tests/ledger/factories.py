@@ -29,6 +29,7 @@ from quire.ledger.tables.credentials import NewCredential
 from quire.ledger.tables.documents import NewBlock
 from quire.pipeline.calls.claim import Outgoing, Sender, claim
 from quire.pipeline.calls.prepare import prepare
+from quire.pipeline.commands.corpus import add_blocks
 from quire.pipeline.commands.start import Order, start
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.stages.advance import advance
@@ -83,7 +84,7 @@ def add_document(tx: Transaction, contents: Sequence[str], name: str = "a.txt") 
     parsed = parsed_document(name)
     document = tx.documents.add_document(parsed, NOW)
     tx.sources.add_source(document, parsed, SourceReading(place=parsed.source_locator), NOW)
-    tx.documents.add_blocks(document, [block(*content) for content in enumerate(contents)])
+    add_blocks(tx, document, [block(*content) for content in enumerate(contents)])
     tx.documents.set_document_counts(
         document, {"paragraph": len(contents)}, sum(map(len, contents))
     )

@@ -162,7 +162,7 @@ def test_an_erased_document_leaves_no_trace_in_the_file(tmp_path: Path) -> None:
 def test_every_table_that_words_are_erased_from_is_rewritten(postgres_ledger: Ledger) -> None:
     texts = [item.text for name, item in load("postgres").items() if name.startswith("purge_")]
     erased = {re.search(r"(?:UPDATE|DELETE FROM) (\w+)", text)[1] for text in texts}  # type: ignore[index]
-    wordless = {"compressions", "embeddings", "pieces", "task_documents"}
+    wordless = {"compressions", "contents", "embeddings", "pieces", "task_documents"}
     tables = sorted(erased - wordless)
     raw = Raw(postgres_ledger.url)
 

@@ -17,13 +17,14 @@ from tests.postgres import Databases
 TASKS = 20_000
 LARGE = (
     *("tasks", "requests", "attempts", "blocks", "request_tasks", "responses", "results"),
-    "questions",
+    *("questions", "contents"),
 )
 SMALL = ("lanes", "runs", "tallies", "workers")  # here; PostgreSQL rightly reads such a table whole
 
 WHOLE_STAGE = re.compile(  # the index that keeps subjects apart, used to read all of a stage
     r"sqlite_autoindex_tasks_1 \(stage_id=\?\)|using tasks_stage_id_subject_hash_key"
 )
+WHOLE_WORKSPACE = re.compile(r"SEARCH (b|blocks) USING [A-Z ]*INDEX \w+ \(workspace_id=\?\)")
 
 # What each statement is asked, and the index by which it should find its rows.
 ASKED: dict[str, tuple[dict[str, object], str]] = {
@@ -100,7 +101,11 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "has_followers": ({"stage": 1}, "tasks_following"),
     "followers_of_tasks": ({"leaders": [FIRST + 1, FIRST + 2]}, "tasks_follows"),
     "followers_in_stage": ({"stage": 1, "limit": 1000}, "tasks_following"),
-    "name_contents": ({"ids": [FIRST + 1, FIRST + 2]}, "blocks_content"),
+    "first_blocks": ({"numbers": [FIRST + 1, FIRST + 2]}, ""),
+    "block_sizes": ({"documents": [1]}, "blocks"),
+    "block_sizes_from": ({"document": 1, "index": 9999, "limit": 50}, "blocks"),
+    "first_block_sizes": ({"documents": [1, 2], "limit": 50}, "blocks"),
+    "document_texts": ({"ids": [1]}, "blocks"),
 }
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
@@ -129,6 +134,7 @@ def test_a_frequent_statement_never_reads_a_whole_table(
 
     assert _scanned_tables(plan, load(raw.dialect)[name].text) == [], plan
     assert not WHOLE_STAGE.search(plan), plan
+    assert not WHOLE_WORKSPACE.search(plan), plan
     assert index in plan or (raw.dialect == "postgres" and index.startswith(SMALL)), plan
     assert place.run == 1
 

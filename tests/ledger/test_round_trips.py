@@ -14,6 +14,7 @@ from quire.domain.states import TaskMove
 from quire.ledger.ledger import Ledger
 from quire.ledger.tables.attempts import COMPRESS_FROM, decompress
 from quire.pipeline.calls.record import record_answers
+from quire.pipeline.commands.corpus import add_blocks
 from tests.ledger.factories import (
     NOW,
     SCHEMA,
@@ -98,7 +99,7 @@ def test_a_block_keeps_its_locator_and_headings(ledger: Ledger, raw: Raw) -> Non
     expected = json.dumps(NASTY)
     new = block(0, "x")._replace(locator=expected, headings=json.dumps(TEXTS, ensure_ascii=False))
     with ledger.transaction() as tx:
-        tx.documents.add_blocks(add_document(tx, []), [new])
+        add_blocks(tx, add_document(tx, []), [new])
 
     ((locator, headings),) = raw.rows("SELECT locator, headings FROM blocks")
     assert (locator, json.loads(headings)) == (expected, TEXTS)

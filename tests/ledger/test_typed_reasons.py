@@ -31,7 +31,7 @@ ADDED = {
     "requests": ("stray_ids",),  # of a later version
     "documents": ("aside", "result_id"),
     "credentials": ("accepted_at",),
-    "results": ("notes",),
+    "results": ("notes", "reviewer", "reviewed_at"),
     "runs": ("noted_progress", "noted_progress_at"),
     "lanes": ("given_up_at",),
     "attempts": ("slice_id",),
@@ -55,6 +55,7 @@ ADDED_TABLES = (
     "limit_profiles",
     "questions",
     "sources",
+    "contents",
 )  # later ones
 ADDED_INDEXES = (
     "documents_result",
@@ -64,7 +65,7 @@ ADDED_INDEXES = (
     "requests_assembled",
     "tasks_following",
     "tasks_follows",
-    "blocks_content",
+    "results_rejected",
 )
 
 

@@ -12,6 +12,7 @@ from quire.domain.models import CacheMarking, ModelFacts, Price, Wire
 from quire.domain.policy import Policy
 from quire.plan.job_forecasts import break_even, forecast
 from quire.plan.rendering import FRAMING_BYTES, USUAL_OVERHEAD, prefix_bytes, render_prefix
+from quire.plan.size_samples import SizeSample
 from tests.plan.examples import REVISION, make_facts, make_stage
 
 STAGE = make_stage(instructions="Read closely. " * 100)
@@ -179,3 +180,15 @@ def test_a_short_prefix_an_unwilling_user_or_a_lone_call_caches_nothing(
 
     assert found.packed_cached is None
     assert found.expected is found.packed
+
+
+@pytest.mark.parametrize("per_call", [1, 10])
+def test_sizes_that_stand_for_more_tasks_forecast_what_all_of_them_would(per_call: int) -> None:
+    policy = Policy(pack_size=per_call)
+
+    found = forecast(SizeSample([100, 900] * 100, 2_000), STAGE, CACHING, policy)
+
+    whole = forecast([100, 900] * 1_000, STAGE, CACHING, policy)
+    assert found.packed_cached is not None
+    assert (found.tasks, found.early) == (whole.tasks, whole.early)
+    assert (found.packed_cached, found.one_per_call) == (whole.packed_cached, whole.one_per_call)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from quire.domain.ids import hash_number
 from quire.domain.models import Params
 from quire.domain.recipes import Recipe
 from quire.domain.requests import Role, Turn
@@ -11,7 +12,6 @@ from quire.plan.questions import (
     HALF,
     block_content,
     drawn_by,
-    question_number,
     rendered_content,
     stage_question,
 )
@@ -57,8 +57,8 @@ def test_turns_experiment_and_sample_are_part_of_what_is_asked() -> None:
 
 
 def test_a_number_fits_where_the_ledger_keeps_it() -> None:
-    assert question_number(b"\xff" * HALF) == 2**63 - 1
-    assert question_number(b"\0" * HALF) == 0
+    assert hash_number(b"\xff" * HALF) == 2**63 - 1
+    assert hash_number(b"\0" * HALF) == 0
 
 
 def test_whatever_comes_from_samples_belongs_to_its_experiment() -> None:

@@ -57,6 +57,11 @@ def fingerprint(*parts: str | bytes | int) -> bytes:
     return sha256(b"".join(pieces)).digest()[:16]
 
 
+def hash_number(digest: bytes) -> int:
+    """The beginning of a digest as a number that every database holds: it may collide."""
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
 def slug(text: str) -> str:
     """Turn a title into a schema ref; empty where nothing usable is left."""
     joined = re.sub(r"_+", "_", re.sub(r"[^a-z0-9_-]+", "_", text.lower())).strip("_")

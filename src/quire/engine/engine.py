@@ -252,7 +252,7 @@ class Engine(ContextProperties):
         order = replace(order, policy=order.policy.with_route(self.forecasts.route(order)))
         forecast = None
         if max_cost_usd is not None or not self.orders.is_begun(order):
-            forecast = self.forecasts.plan_start(order)
+            forecast = self.forecasts.plan_start(order, refusable=max_cost_usd is not None)
         if forecast is not None and max_cost_usd is not None:
             forecast.refuse_above(max_cost_usd)
         rows = [stage.to_ask.row for stage in forecast.stages] if forecast else []

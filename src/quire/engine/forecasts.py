@@ -35,7 +35,8 @@ from quire.plan.variants import Forecast
 from quire.providers.model_facts import token_counter
 
 DOCUMENTS, BLOCKS = 40, 25  # of each at most, read to count their tokens
-MOST_SIZED = 100_000  # blocks that a run which begins does not wait longer for
+SIZED_TO_START = 2_000  # blocks that a run which begins waits for; a few ms
+SIZED_TO_REFUSE = 100_000  # where it may be refused for what it would cost
 MANY = 1_000_000  # calls, where how many there will be depends on the answers
 
 
@@ -173,10 +174,11 @@ class Forecasts:
                 planned = replace(counted, order=order)
             return replace(planned, answered=find_answered(tx, order))
 
-    def plan_start(self, order: Order) -> Plan:
-        """The same for a run that is about to begin: of very many blocks, the first are sized."""
+    def plan_start(self, order: Order, *, refusable: bool) -> Plan:
+        """The same for a run that is about to begin: of very many blocks a sample is sized."""
+        most = SIZED_TO_REFUSE if refusable else SIZED_TO_START
         with self._context.ledger.snapshot() as tx:
-            return self._forecast(tx, order, _documents(tx, order), MOST_SIZED)
+            return self._forecast(tx, order, _documents(tx, order), most)
 
     def plan_documents(
         self,

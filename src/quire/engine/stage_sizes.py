@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import NamedTuple
 
 from quire.domain.batches import BatchRules
-from quire.domain.data import plain_json
+from quire.domain.data import plain_json, to_named_tuples
 from quire.domain.documents import Document
 from quire.domain.errors import TemplateFailed
 from quire.domain.groupings import Driver, DriverItem, GroupingContext, Part
@@ -23,6 +22,7 @@ from quire.plan.compression import HEAD_TURNS, TAIL_TURNS
 from quire.plan.embedding_forecasts import forecast_embeddings
 from quire.plan.prompt_variables import Material, PromptAnswer, PromptResult, template_variables
 from quire.plan.rendering import render_prefix
+from quire.plan.size_samples import STRETCH, SampledSize, fit_to_mean, spread_stretches
 from quire.plan.stage_counts import InputCount, LineCount, count_things, inputs_per_task, line_count
 from quire.plan.stage_forecasts import StageForecast, StageWork, answer_bytes, forecast_stage
 from quire.plan.stand_ins import document_stand_in, judged_stand_in, result_stand_in, row_stand_in
@@ -81,7 +81,7 @@ class StageForecaster:
         documents: Sequence[Document],
         most_sized: int | None = None,
     ) -> None:
-        """Forecast an order over documents; the sizes of so many blocks stand for those of all."""
+        """Forecast an order over documents; of more blocks than that a sample is sized."""
         self._most_sized = most_sized
         self._answered: AnsweredTasks | None = None
         self._tx, self._order, self._documents = tx, order, documents
@@ -288,7 +288,26 @@ class StageForecaster:
         return (typical,)
 
     def _block_sizes(self, stage: Stage) -> Iterable[int]:
-        return islice(self._tx.documents.block_sizes(self._document_ids(stage)), self._most_sized)
+        """Of every block, or of a sample where there are more than are looked at."""
+        document_set, most = self._document_set(stage), self._most_sized
+        ids = self._document_ids(stage)
+        if most is None or document_set.blocks <= most:
+            return self._tx.documents.block_sizes(ids)
+        counts = [document.conv_total_blocks for document in document_set.documents]
+        rows = [
+            row
+            for document, index in spread_stretches(counts, most)
+            for row in self._stretch_sizes(ids[document : document + STRETCH], index)
+        ]
+        mean = _mean(document_set.text, document_set.blocks)
+        return fit_to_mean(to_named_tuples(SampledSize, rows), mean)
+
+    def _stretch_sizes(self, ids: Sequence[DocumentId], index: int) -> list[tuple[int, int]]:
+        """Of neighbours that begin in the first of some documents."""
+        first, *others = ids
+        found = self._tx.documents.block_sizes_from(first, index, STRETCH)
+        rest = STRETCH - len(found)
+        return found + (self._tx.documents.first_block_sizes(others, rest) if rest else [])
 
     def _fixed_bytes(self, stage: Stage) -> float | None:
         """Bytes said of a task that are never compressed; None where nothing in it can be."""

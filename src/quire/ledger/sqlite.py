@@ -11,6 +11,7 @@ from time import monotonic, sleep
 import orjson
 
 from quire.domain.errors import LedgerBusy, LedgerError, LedgerUnavailable, NewerLedger
+from quire.domain.ids import hash_number
 from quire.ledger.connection import Row
 from quire.ledger.statements import ROWS_PER_INSERT, Statement, load
 
@@ -168,6 +169,7 @@ class SqliteDatabase:
             if self._read_version(newest) == newest:
                 return
         with self._lock, translate_errors(self.url):
+            self._writer.create_function("hash_number", 1, hash_number, deterministic=True)
             self._begin_immediate()
             try:
                 version = self._read_version(newest)

@@ -32,6 +32,9 @@ _INSERT = re.compile(r"INSERT INTO (\w+) \(([^)]*)\)")
 # A column that conditions of indexes speak of, compared with a parameter: SQLite wonders whether an
 # index would do for just this value, and compiles the statement anew each time it is carried out.
 _COMPARED_STATE = re.compile(r"\b(state) = :(source)\b")
+# The beginning of a digest as a number, as `domain.ids` has it; SQLite is lent the function itself.
+_HASH_NUMBER = re.compile(r"\bhash_number\((\w+)\)")
+_POSTGRES_HASH_NUMBER = r"(('x' || encode(substr(\1, 1, 8), 'hex'))::bit(64) >> 1)::bigint"
 _CHECKED_LIST = re.compile(r"CHECK \((\w+) IN\s*\(([^)]*)\)\)")
 
 
@@ -56,6 +59,7 @@ def rewrite_types(text: str) -> str:
     )
     text = re.sub(r"\bINTEGER\b", "BIGINT", text)
     text = re.sub(r"\bBLOB\b", "BYTEA", text)
+    text = _HASH_NUMBER.sub(_POSTGRES_HASH_NUMBER, text)
     return re.sub(r"\) STRICT(, WITHOUT ROWID)?;", ");", text)
 
 

@@ -13,7 +13,7 @@ from quire.domain.batches import Batch
 from quire.domain.data import canonical_json, plain_json
 from quire.domain.errors import PluginMissing
 from quire.domain.fallbacks import NO_FALLBACKS, FallbackPart, Fallbacks, plain_address
-from quire.domain.ids import LaneId, RunId, StageId
+from quire.domain.ids import LaneId, RunId, StageId, hash_number
 from quire.domain.models import Limits, ModelFacts, Params, StructuredOutput, Usage
 from quire.domain.policy import Policy
 from quire.domain.pricing import price_call
@@ -30,7 +30,7 @@ from quire.plan.call_health import CallHealth
 from quire.plan.fallbacks import limit_output, weakest_form
 from quire.plan.job_costs import TokenUse
 from quire.plan.learnt_rates import SentSoFar
-from quire.plan.questions import drawn_by, question_number, stage_question
+from quire.plan.questions import drawn_by, stage_question
 from quire.plan.refused_calls import RefusedCalls
 from quire.plan.rendering import Prefix, payload_head, prefix_bytes, render_prefix
 from quire.plan.routing import PACED
@@ -139,7 +139,7 @@ class LaneContext:
     @property
     def question_key(self) -> int:
         """The number that the ledger finds the stage's question by."""
-        return question_number(self.question)
+        return hash_number(self.question)
 
     def name_experiment(self) -> bytes:
         """The experiment that its tasks are samples of; empty: of none."""

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from itertools import starmap
 from typing import NamedTuple
@@ -60,6 +61,16 @@ class CallTotals:
         sums[1] += tasks
         sums[2] += content
         sums[3] += restated
+
+    def plus(self, other: "CallTotals", times: float = 1.0) -> "CallTotals":
+        """These and others of the same job, each of which stands for so many."""
+        found = copy(self)
+        pairs = zip(self._sums, other._sums, strict=True)
+        found._sums = [
+            [number + round(more * times) for number, more in zip(sums, added, strict=True)]
+            for sums, added in pairs
+        ]
+        return found
 
     def __iter__(self) -> Iterator[tuple[int, CallSums]]:
         """The input size that each tier begins above, and the calls in it."""

@@ -23,6 +23,7 @@ from quire.plan.job_costs import (
 from quire.plan.packing import SizedTask, pack
 from quire.plan.rendering import FRAMING_BYTES, Prefix, item_bytes, prefix_bytes, render_prefix
 from quire.plan.routing import BATCH, RouteCosts, choose_route
+from quire.plan.size_samples import SizeSample
 from quire.plan.sizing import (
     Budget,
     OutputPercentiles,
@@ -99,15 +100,28 @@ class _Calls:
     """The calls of a job: each task alone, the first packs, and the others."""
 
     def __init__(self, job: _Job) -> None:
-        self.alone, self.early, self.rest, self.packed = (
-            CallTotals(job.takes, job.facts) for _ in range(4)
-        )
+        self._none = CallTotals(job.takes, job.facts)
+        self.alone, self.early, self.rest = (CallTotals(job.takes, job.facts) for _ in range(3))
         self.tasks = 0
         self.oversized = 0
 
+    @property
+    def packs(self) -> CallTotals:
+        return self.early.plus(self.rest)
+
+    def stand_for(self, tasks: int) -> None:
+        """Let a sample be as many tasks; the first of them are as they are, and no sample."""
+        if not tasks > self.tasks > EARLY_TASKS:
+            return
+        times = tasks / self.tasks
+        self.rest = self._none.plus(self.rest, (tasks - EARLY_TASKS) / (self.tasks - EARLY_TASKS))
+        self.alone = self._none.plus(self.alone, times)
+        self.oversized = math.ceil(self.oversized * times)
+        self.tasks = tasks
+
 
 def forecast(
-    content_json_bytes: Iterable[int],
+    content_json_bytes: Iterable[int] | SizeSample,
     stage: Stage,
     facts: ModelFacts,
     policy: Policy,
@@ -123,9 +137,13 @@ def forecast(
     known = past if isinstance(past, PastCalls) else PastCalls(past)
     facts = limit_to_stage(facts, stage)
     job = _make_job(stage, facts, policy, pack_cap(stage, policy), known)
-    return _build_forecast(
-        replace(job, rules=rules), _pack_calls(content_json_bytes, job), render_prefix(stage)
-    )
+    sample = content_json_bytes
+    if isinstance(sample, SizeSample):
+        calls = _pack_calls(sample.sizes, job)
+        calls.stand_for(sample.tasks)
+    else:
+        calls = _pack_calls(sample, job)
+    return _build_forecast(replace(job, rules=rules), calls, render_prefix(stage))
 
 
 def break_even(
@@ -150,7 +168,7 @@ def break_even(
 
     def is_cheaper(size: int) -> bool:
         job = replace(single, takes=longer, budget=replace(single.budget, cap=size))
-        packed = _pack_calls(content_json_bytes, job).packed
+        packed = _pack_calls(content_json_bytes, job).packs
         return price_calls(packed, facts).picodollars < ceiling
 
     # A larger cap never needs more requests, so "cheaper" holds from some size on.
@@ -193,7 +211,6 @@ def _pack_calls(content_json_bytes: Iterable[int], job: _Job) -> _Calls:
             content = sum([member.key for member in members])
             restated = sum([min(member.key, longest) for member in members]) if longest else content
             loads.add(len(members), content, restated)
-            calls.packed.add(len(members), content, restated)
     return calls
 
 
@@ -216,13 +233,14 @@ def _size_tasks(content_json_bytes: Iterable[int], job: _Job, calls: _Calls) -> 
 
 
 def _build_forecast(job: _Job, calls: _Calls, head: Prefix) -> Forecast:
-    packed = _direct_variant(variant_name(PACKED, job.budget.cap), calls.packed, job)
+    together = calls.packs
+    packed = _direct_variant(variant_name(PACKED, job.budget.cap), together, job)
     ways = _batch_variants(job, calls)
     few = ways is not None and ways.least < job.policy.min_batch_size
     # A run that asks for batches marks its prefix for them, also where it is too small for any.
     long_lived = few and job.policy.route == BATCH and ways is not None and ways.caching.long_lived
     cached = variant_name(PACKED_CACHED, job.budget.cap)
-    packed_cached = _cached_variant(cached, calls.packed, job, long_lived=long_lived)
+    packed_cached = _cached_variant(cached, together, job, long_lived=long_lived)
     costs = None
     if ways is not None:
         costs = RouteCosts((packed_cached or packed).cost, (ways.cached or ways.plain).cost)

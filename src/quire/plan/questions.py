@@ -23,7 +23,6 @@ from quire.domain.requests import Turn
 from quire.plan.rendering import RENDER_VERSION, params_text
 
 HALF = 16  # bytes of each half
-_NUMBER = 8  # bytes that a number is read from
 
 
 def stage_question(prefix_hash: bytes, prompt: str, model: str, params: Params) -> bytes:
@@ -44,11 +43,6 @@ def rendered_content(
         return block_content(kind, content)
     said = orjson.dumps([*map(list, turns)])
     return fingerprint(kind, content, said, drawn, sample)
-
-
-def question_number(half: bytes) -> int:
-    """The number that the ledger finds a half of a question by; the sign has no part in it."""
-    return int.from_bytes(half[:_NUMBER], "big") >> 1
 
 
 def drawn_by(recipe: Recipe, stage: Stage) -> bytes:

@@ -17,6 +17,7 @@ from quire.plan.job_forecasts import forecast
 from quire.plan.prompt_fitting import fit_prompts, prompt_room_of
 from quire.plan.rendering import prefix_bytes, render_prefix
 from quire.plan.routing import BATCH
+from quire.plan.size_samples import SizeSample
 from quire.plan.sizing import (
     FORECAST_BYTES,
     TEXT_TOKENS,
@@ -166,7 +167,7 @@ class StageWork:
     content: float  # bytes that are said of a task, on average
     largest: float  # and at most
     rough: bool
-    sizes: Iterable[int] | None = None  # of every task, where they are known, or of the first ones
+    sizes: Iterable[int] | None = None  # of every task, where they are known, or of a sample
     contents: Iterable[float] | None = None  # bytes said of each, where a template says it
     fixed: float | None = None  # bytes said of a task that cannot be compressed; None: nothing can
     past: PastCalls = NO_PAST_CALLS  # calls that were answered before
@@ -244,7 +245,8 @@ def _forecast_records(work: StageWork) -> _RecordForecast:
     sizes = work.sizes
     if sizes is None:
         sizes = repeat(max(1, round(work.content)), min(work.tasks, MOST_PLANNED))
-    found = forecast(sizes, work.stage, work.facts, work.policy, work.past, work.rules)
+    sample = SizeSample(sizes, work.tasks)
+    found = forecast(sample, work.stage, work.facts, work.policy, work.past, work.rules)
     way, times = found.expected, work.tasks / found.tasks if found.tasks else 0.0
     totals = (way.requests, way.input_tokens, way.output_tokens, way.cost)
     calls, taken, written, cost = (math.ceil(number * times) for number in totals)

@@ -70,21 +70,31 @@ class Documents(Table):
         self._connection.run_many("add_document", [row])
         return document
 
-    def add_blocks(self, document: DocumentId, blocks: Sequence[NewBlock]) -> Sequence[int]:
-        """Add some of a document's blocks; returns their keys."""
-        ids = self._connection.take_ids("blocks", len(blocks))
+    def take_block_ids(self, count: int) -> Sequence[int]:
+        """Set keys aside."""
+        return self._connection.take_ids("blocks", count)
+
+    def add_blocks(
+        self, document: DocumentId, placed: Sequence[tuple[int, int]], blocks: Sequence[NewBlock]
+    ) -> None:
+        """Add some of a document's blocks, each with its key and that of who said the same."""
+        workspace = self._workspace
         self._connection.insert_many(
             "add_blocks",
             [
-                (block_id, self._workspace, document, *block)
-                for block_id, block in zip(ids, blocks, strict=True)
+                (block_id, workspace, document, None if first == block_id else first, *block)
+                for (block_id, first), block in zip(placed, blocks, strict=True)
             ],
         )
-        return ids
 
-    def name_contents(self, blocks: Sequence[int]) -> None:
-        """Note which new blocks say the same as an earlier one."""
-        self._change("name_contents", ids=list(blocks))
+    def first_blocks(self, numbers: Sequence[int]) -> dict[int, int]:
+        """The first block of each content that is known, by the content's number."""
+        return dict(self._run("first_blocks", numbers=numbers))
+
+    def add_contents(self, firsts: Sequence[tuple[int, int]]) -> None:
+        """Note what is said for the first time: the content's number, and the block."""
+        # in the order of their numbers, each page of the table is written to once
+        self._connection.insert_many("add_contents", sorted(firsts))
 
     def set_document_counts(
         self, document: DocumentId, freq: dict[str, int], characters: int
@@ -145,6 +155,18 @@ class Documents(Table):
             "block_sizes", workspace=self._workspace, documents=documents
         )
         return (row[0] for row in rows)
+
+    def block_sizes_from(
+        self, document: DocumentId, index: int, limit: int
+    ) -> list[tuple[int, int]]:
+        """Size as a JSON string, and characters, of some neighbours from a block on."""
+        return self._run("block_sizes_from", document=document, index=index, limit=limit)
+
+    def first_block_sizes(
+        self, documents: Sequence[DocumentId], limit: int
+    ) -> list[tuple[int, int]]:
+        """The same of the first blocks of some documents."""
+        return self._run("first_block_sizes", documents=documents, limit=limit)
 
     def count_blocks(self, documents: Sequence[DocumentId]) -> int:
         """How many blocks these documents have."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.ids import DocumentId, RequestId, TaskId
+from quire.domain.ids import DocumentId, RequestId, TaskId, hash_number
 from quire.domain.states import RequestState, TaskState
 from quire.ledger.stored_values import to_micros
 from quire.ledger.tables.table import Table
@@ -66,9 +66,16 @@ class Purges(Table):
             self._change("purge_extracts")
         self._change("purge_task_subjects", tasks=tasks)
         self._connection.change("purge_task_documents", tasks=tasks, documents=documents)
+        firsts = {block: hash_number(name) for block, name in self._named_contents(documents)}
+        numbers, blocks = list(firsts.values()), list(firsts)
+        self._connection.change("purge_contents", numbers=numbers, blocks=blocks)
         self._change("purge_blocks", documents=documents)
         self._change("purge_sources", documents=documents)
         self._change("purge_documents", documents=documents, now=to_micros(now))
+
+    def _named_contents(self, documents: Sequence[DocumentId]) -> list[tuple[int, bytes]]:
+        """Blocks that were the first to say something, with its fingerprint."""
+        return self._run("named_contents", documents=documents)
 
     def _descent(self, document: DocumentId) -> _Descent:
         """Follow results into the documents made of them, until nothing new is found."""

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from quire.domain.data import plain_json, stored_json
 from quire.domain.gates import Judgement, NoteKind, Verdict
-from quire.domain.ids import AttemptId, ResultId, TaskId
+from quire.domain.ids import AttemptId, ResultId, TaskId, hash_number
 from quire.domain.requests import RequestKind
 from quire.domain.states import TaskMove, TaskState
 from quire.domain.tasks import ReadyTask
@@ -36,7 +36,7 @@ from quire.pipeline.calls.render import GatheredTasks, RenderedTasks, render
 from quire.pipeline.contexts import LaneContext
 from quire.pipeline.stages.critics import acceptance_move, follow_up
 from quire.plan.failure_limits import REUSED, SAVED
-from quire.plan.questions import question_number, rendered_content
+from quire.plan.questions import rendered_content
 
 _ANSWERING = (TaskState.READY, TaskState.PACKED, TaskState.PROPOSED)  # an answer is to be expected
 _ASKING = (*_ANSWERING, TaskState.DONE)
@@ -125,7 +125,7 @@ def _note_rendered(
         row, content, turns = done.rows[task.id], asked.contents[task.id], asked.turns.get(task.id)
         kind = task.block_type if context.stage.schema is not None else ""
         half = rendered_content(kind, content, turns or (), drawn, row.sample)
-        number = question_number(half)
+        number = hash_number(half)
         if row.content_id and content == row.content and not turns and not drawn:
             number = row.content_id  # a block as it stands, wherever else it is asked about
         found.append(task._replace(content_key=number))

@@ -3,12 +3,13 @@
 from typing import NamedTuple
 
 from quire.domain.data import canonical_json
+from quire.domain.ids import hash_number
 from quire.domain.recipes import Recipe, Stage
 from quire.ledger.ledger import Transaction
 from quire.pipeline.commands.start import Order
 from quire.pipeline.contexts import asked_words
 from quire.pipeline.run_spec import StagePrompt, possible_models
-from quire.plan.questions import drawn_by, question_number, stage_question
+from quire.plan.questions import drawn_by, stage_question
 from quire.plan.rendering import render_prefix
 from quire.recipes.recipe_snapshots import recipe_to_json
 
@@ -63,4 +64,4 @@ def stage_question_key(order: Order, stage: Stage, model: str | None = None) -> 
     """The number that the ledger finds a stage's question by."""
     asked = StagePrompt(stage, order.recipe.parameters).stage
     prefix, name = render_prefix(asked), model or order.facts.name
-    return question_number(stage_question(prefix.hash, asked_words(asked), name, asked.params))
+    return hash_number(stage_question(prefix.hash, asked_words(asked), name, asked.params))

@@ -11,13 +11,13 @@ import orjson
 from quire.domain.data import canonical_json
 from quire.domain.documents import Block, ParsedDocument
 from quire.domain.errors import Conflict, SourceUnreadable
-from quire.domain.ids import DocumentId, TaskId
+from quire.domain.ids import DocumentId, TaskId, hash_number
 from quire.domain.sources import Source, SourceReading
 from quire.domain.states import TASK_OPEN, RequestState, TaskMove
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.documents import NewBlock
 from quire.pipeline.calls.record import drop_requests
-from quire.plan.questions import HALF, block_content, question_number
+from quire.plan.questions import HALF, block_content
 
 CHUNK = 2000  # blocks held in memory at once
 
@@ -102,11 +102,22 @@ def _add_document(
         rows = [_block_row(block) for block in chunk]
         types.update([row.block_type for row in rows])
         characters += sum([len(row.content) for row in rows])
-        tx.documents.name_contents(tx.documents.add_blocks(document, rows))
+        add_blocks(tx, document, rows)
     if not types:
         raise SourceUnreadable(f"{parsed.source_locator}: there is nothing in it to ask about")
     tx.documents.set_document_counts(document, dict(types), characters)
     return document, types.total()
+
+
+def add_blocks(tx: Transaction, document: DocumentId, rows: Sequence[NewBlock]) -> None:
+    """Add some of a document's blocks; who says what an earlier one does, has its number."""
+    numbers = [hash_number(row.content_hash) for row in rows]
+    known = tx.documents.first_blocks(numbers)
+    before = len(known)
+    ids = tx.documents.take_block_ids(len(rows))
+    firsts = [known.setdefault(*new) for new in zip(numbers, ids, strict=True)]
+    tx.documents.add_blocks(document, list(zip(ids, firsts, strict=True)), rows)
+    tx.documents.add_contents(list(known.items())[before:])
 
 
 def _block_row(block: Block) -> NewBlock:
@@ -162,6 +173,6 @@ def _forget_questions(tx: Transaction, tasks: Sequence[TaskId]) -> None:
     numbers: dict[bytes, set[int]] = defaultdict(set)
     for _, question_hash, content in tx.questions.questions_of_tasks(tasks) if tasks else ():
         stage, asked = bytes(question_hash[:HALF]), bytes(question_hash[HALF:])
-        numbers[stage] |= {question_number(asked), content or 0}
+        numbers[stage] |= {hash_number(asked), content or 0}
     for stage, contents in numbers.items():
-        tx.questions.forget_questions(question_number(stage), sorted(contents), tasks)
+        tx.questions.forget_questions(hash_number(stage), sorted(contents), tasks)

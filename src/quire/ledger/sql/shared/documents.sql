@@ -42,21 +42,34 @@ WHERE d.workspace_id = :workspace AND d.purged_at IS NULL
 GROUP BY d.id ORDER BY rank, d.id LIMIT 3
 
 -- name: add_blocks
--- rows: id int, workspace_id text, document_id int, block_index int, block_type text, locator text, headings text, content text, content_hash bytes, json_bytes int
-INSERT INTO blocks (id, workspace_id, document_id, block_index, block_type, locator, headings, content, content_hash, json_bytes)
-SELECT rows.id, rows.workspace_id, rows.document_id, rows.block_index, rows.block_type, rows.locator, rows.headings, rows.content, rows.content_hash, rows.json_bytes FROM rows
+-- rows: id int, workspace_id text, document_id int, content_id int, block_index int, block_type text, locator text, headings text, content text, content_hash bytes, json_bytes int
+INSERT INTO blocks (id, workspace_id, document_id, content_id, block_index, block_type, locator, headings, content, content_hash, json_bytes)
+SELECT rows.id, rows.workspace_id, rows.document_id, rows.content_id, rows.block_index, rows.block_type, rows.locator, rows.headings, rows.content, rows.content_hash, rows.json_bytes FROM rows
 
--- name: name_contents
--- New blocks that say what an earlier one does have its number.
-UPDATE blocks SET content_id = (SELECT min(f.id) FROM blocks f WHERE f.workspace_id = :workspace AND f.content_hash = blocks.content_hash)
-WHERE workspace_id = :workspace AND id IN (:ids...) AND EXISTS (
-    SELECT 1 FROM blocks f WHERE f.workspace_id = :workspace AND f.content_hash = blocks.content_hash AND f.id < blocks.id)
+-- name: first_blocks
+-- The first blocks whose contents have some numbers.
+SELECT c.number, min(b.id) FROM contents c JOIN blocks b ON b.id = c.block_id AND b.workspace_id = :workspace
+WHERE c.number IN (:numbers...) GROUP BY c.number
+
+-- name: add_contents
+-- rows: number int, block_id int
+INSERT INTO contents (number, block_id) SELECT rows.number, rows.block_id FROM rows
 
 -- name: block_sizes
 -- The size of every block of some documents, in subject order: all a forecast needs.
 SELECT b.json_bytes FROM blocks b JOIN documents d ON d.id = b.document_id
 WHERE d.workspace_id = :workspace AND b.workspace_id = :workspace AND d.id IN (:documents...)
 ORDER BY d.id, b.block_index
+
+-- name: block_sizes_from
+-- The sizes of some neighbours in a document, from a place on.
+SELECT json_bytes, length(content) FROM blocks
+WHERE workspace_id = :workspace AND document_id = :document AND block_index >= :index ORDER BY block_index LIMIT :limit
+
+-- name: first_block_sizes
+-- The sizes of the first blocks of some documents, in order.
+SELECT json_bytes, length(content) FROM blocks
+WHERE workspace_id = :workspace AND document_id IN (:documents...) ORDER BY document_id, block_index LIMIT :limit
 
 -- name: count_blocks
 SELECT coalesce(CAST(sum(conv_total_blocks) AS INTEGER), 0) FROM documents

@@ -58,6 +58,13 @@ WHERE workspace_id = :workspace AND id IN (:tasks...)
 -- name: purge_task_documents
 DELETE FROM task_documents WHERE task_id IN (:tasks...) AND document_id IN (:documents...)
 
+-- name: named_contents
+-- Blocks of some documents that were the first to say what they do.
+SELECT id, content_hash FROM blocks WHERE workspace_id = :workspace AND document_id IN (:documents...) AND content_id IS NULL
+
+-- name: purge_contents
+DELETE FROM contents WHERE number IN (:numbers...) AND block_id IN (:blocks...)
+
 -- name: purge_blocks
 DELETE FROM blocks WHERE workspace_id = :workspace AND document_id IN (:documents...)
 
