@@ -1,14 +1,18 @@
 """Quire turns piles of documents into reviewed, structured data with language models."""
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from quire.domain.version import VERSION
+from quire.engine.frame_accessors import offer_accessors
 
 if TYPE_CHECKING:
     from quire.domain.errors import Error, LedgerError, ProviderError, UsageError
     from quire.domain.runs import HeldError
     from quire.engine import Engine, Ingestion, RunHandle, read_export
     from quire.engine import open_engine as open
+    from quire.engine.one_call import extract, plan, stream
 
 __version__ = VERSION
 
@@ -22,9 +26,27 @@ __all__ = [
     "RunHandle",
     "UsageError",
     "__version__",
+    "extract",
     "open",
+    "plan",
     "read_export",
+    "stream",
 ]
+
+offer_accessors()
+
+
+class _CallablePackage(ModuleType):
+    """`quire.plan` is a package, which whoever imports from it finds; and what plans a call."""
+
+    def __call__(self, data: Any, schema: Any, **said: Any) -> object:
+        """What the same call of `quire.extract` would cost; sends nothing."""
+        from quire.engine.one_call import plan
+
+        return plan(data, schema, **said)
+
+
+import_module("quire.plan").__class__ = _CallablePackage
 
 
 def __dir__() -> list[str]:
@@ -39,6 +61,10 @@ def __getattr__(name: str) -> object:
     from quire import engine
     from quire.domain import errors, runs
 
+    if name in ("extract", "stream"):
+        from quire.engine import one_call
+
+        return getattr(one_call, name)
     if name == "open":
         return engine.open_engine
     if name == "HeldError":

@@ -22,7 +22,7 @@ PROGRAM = get_command(app)
 README = ROOT / "README.md"
 RUN_AS_WRITTEN = [ROOT / "docs" / item for item in ("tutorial.md", "providers.md", "rehearsal.md")]
 GLOBAL_OPTIONS = {"--ledger", "--quiet", "-q", "--version", "--help", "-h"}
-RUNS_PYTHON = [README, ROOT / "docs" / "why.md"]
+RUNS_PYTHON = [README, *(ROOT / "docs" / item for item in ("python.md", "why.md"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -241,16 +241,26 @@ class Progress:
 class HeldError(Error):
     """The run does not go on until somebody acts; what it has so far is kept."""
 
-    def __init__(self, progress: Progress) -> None:
-        """Say what holds it, each with what helps; the progress has the rest."""
-        self.progress = progress
+    def __init__(
+        self,
+        progress: Progress,
+        again: str = "",
+        partial: object = None,
+    ) -> None:
+        """Say what holds it, each with what helps.
+
+        `again` is what goes on then, where that is not the run's handle; `partial` is what its
+        caller would have got.
+        """
+        self.progress, self.partial = progress, partial
         run = progress.run_id
-        reasons = "; ".join(_hold_words(hold, run) for hold in progress.unasked_holds)
+        reasons = "; ".join(_hold_words(hold, run, again) for hold in progress.unasked_holds)
         super().__init__(f"run {run} is held: {reasons}")
 
 
-def _hold_words(hold: Hold, run: RunId) -> str:
+def _hold_words(hold: Hold, run: RunId, again: str) -> str:
     """What holds a run, and what a script does about it."""
     if hold.cause is None or hold.cause.remedy is HoldRemedy.ADOPT:
-        return f"{hold.detail}; then `run.wait()`"
-    return hold_text(hold.cause, {**hold.fields, "run": run}, "`run.resume()` and `run.wait()`")
+        return f"{hold.detail}; then {again or '`run.wait()`'}"
+    resume = again or "`run.resume()` and `run.wait()`"
+    return hold_text(hold.cause, {**hold.fields, "run": run}, resume)

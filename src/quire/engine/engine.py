@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from quire.engine.batches import BatchAdmin
     from quire.engine.commands import RunCommands
     from quire.engine.doctor.checkup import Doctor
+    from quire.engine.extraction.row_extractor import RowExtractor
     from quire.engine.forecasts import Forecasts, Plan
     from quire.engine.kept_schemas import SchemaSource
     from quire.engine.keys import Keys
@@ -85,6 +86,14 @@ class Engine(ContextProperties):
         from quire.engine.orders import Orders
 
         return Orders(self.context, self.library)
+
+    @cached_property
+    def extractor(self) -> RowExtractor:
+        """Rows in, typed rows out."""
+        from quire.engine.extraction.row_extractor import ExtractionParts, RowExtractor
+
+        parts = ExtractionParts(self.context, self.library, self.run, self.plan, self.stop)
+        return RowExtractor(parts)
 
     @cached_property
     def forecasts(self) -> Forecasts:
@@ -163,6 +172,9 @@ class Engine(ContextProperties):
     purge = _Shortcut(lambda engine: engine.library.purge)
     add_schema = _Shortcut(lambda engine: engine.library.add_schema)
     schemas = _Shortcut(lambda engine: engine.library.schemas)
+    extract = _Shortcut(lambda engine: engine.extractor.extract)
+    stream = _Shortcut(lambda engine: engine.extractor.stream)
+    plan_extract = _Shortcut(lambda engine: engine.extractor.plan)
     plan_documents = _Shortcut(lambda engine: engine.forecasts.plan_documents)
     runs = _Shortcut(lambda engine: engine.queries.runs)
     progress = _Shortcut(lambda engine: engine.queries.progress)

@@ -16,6 +16,7 @@ from quire.domain.pricing import DOLLAR, dollars, to_usd
 from quire.domain.recipes import GATE, Recipe
 from quire.domain.runs import DIRECT
 from quire.engine.context import EngineContext
+from quire.engine.html_tables import html_table
 from quire.engine.orders import read_recipe, resolve_order
 from quire.engine.past_calls import ASKED_ALL, find_past_work
 from quire.engine.stage_sizes import DocumentSet, StageForecaster
@@ -144,7 +145,24 @@ class Plan:
     def __repr__(self) -> str:
         """Say what it comes to."""
         calls = "1 call" if self.calls == 1 else f"{self.calls:,} calls"
-        return f"<quire plan: {self.tasks:,} tasks in {calls}, about {dollars(self.cost)}>"
+        words = f"{self.tasks:,} tasks in {calls}, about {dollars(self.cost)}"
+        if self.is_answered_in_part:
+            asked = self.to_ask
+            words += f"; {asked.tasks:,} are not answered yet, about {dollars(asked.cost)}"
+        return f"<quire plan: {words}>"
+
+    def _repr_html_(self) -> str:
+        """Every way that a schema's calls could go; of a recipe, its stages."""
+        columns = ["", "requests", "tokens in", "tokens out", "cost"]
+        ways = self.forecast.variants if self.order.recipe.is_single_schema else ()
+        rows = [
+            (way.name, way.requests, way.input_tokens, way.output_tokens, dollars(way.cost))
+            for way in ways
+        ] or [
+            (stage.stage, stage.calls, stage.input_tokens, stage.output_tokens, dollars(stage.cost))
+            for stage in self.stages
+        ]
+        return html_table(columns, rows, repr(self))
 
     @property
     def rough(self) -> bool:

@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 from quire.domain.data import Json
 from quire.domain.ids import DocumentId, RunId, TaskId
+from quire.domain.pricing import dollars
 from quire.domain.runs import Event, HeldError, Progress
 from quire.engine.commands import RunCommands
+from quire.engine.html_tables import html_line
 from quire.engine.queries import Queries
 from quire.engine.result_queries import Since
 from quire.engine.wallets import Dollars
@@ -40,7 +42,14 @@ class RunHandle:
 
     def __repr__(self) -> str:
         """Say which run, and how it stands."""
-        return f"<quire run {self.id}: {self.progress().state}>"
+        now = self.progress()
+        counts = f"{now.done:,} of {now.total:,} {now.noun}s done, {now.failed:,} failed"
+        return f"<quire run {self.id}: {now.state}, {counts}, {dollars(now.cost_pico)}>"
+
+    def _repr_html_(self) -> str:
+        now = self.progress()
+        share = (now.done + now.failed) / now.total if now.total else 1.0
+        return html_line(repr(self), min(1.0, share))
 
     def wait(self, watch: Callable[[Progress], None] | None = None) -> Progress:
         """Work on it in this process until there is nothing more to do; safe to interrupt.

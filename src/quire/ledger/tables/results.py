@@ -134,6 +134,19 @@ class BlockCause(NamedTuple):
     tasks: int  # that are blocked by it
 
 
+class EndedBlock(NamedTuple):
+    """A block whose task is done, with its result, or failed, with the reason."""
+
+    result_id: ResultId
+    task_id: TaskId
+    document_id: DocumentId
+    block_index: int
+    state: TaskState
+    review_state: ReviewState | None
+    data: str | None  # JSON
+    error: str | None
+
+
 class TaskHistory(NamedTuple):
     """What else is known of some tasks."""
 
@@ -213,6 +226,16 @@ class Results(Table):
         """The last rejection of some tasks, for those that have one."""
         rows = self._connection.run("rejections_of_tasks", ids=list(tasks)) if tasks else []
         return {row[0]: Rejection(*row[1:]) for row in rows}
+
+    def accepted_blocks_after(self, stage: StageId, after: int, limit: int) -> list[EndedBlock]:
+        """The next accepted results of a stage, in the order they came."""
+        return self._list(
+            EndedBlock, "accepted_blocks_after", stage=stage, after=after, limit=limit
+        )
+
+    def failed_blocks(self, stage: StageId) -> list[EndedBlock]:
+        """The blocks that a stage has given up."""
+        return self._list(EndedBlock, "failed_blocks", stage=stage)
 
     def critiques_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, list[CritiqueRow]]:
         """What critics said of the current results of some tasks."""

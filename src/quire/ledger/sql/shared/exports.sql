@@ -62,3 +62,16 @@ JOIN stages s ON s.id = c.stage_id JOIN results said ON said.task_id = c.id WHER
 -- What critics ever said of results of a task.
 SELECT s.name, said.data FROM results r JOIN tasks c ON c.judged_result_id = r.id AND c.workspace_id = :workspace
 JOIN stages s ON s.id = c.stage_id JOIN results said ON said.task_id = c.id WHERE r.task_id = :task ORDER BY said.id
+
+-- name: accepted_blocks_after
+-- The next accepted results of a stage about blocks, in the order they came.
+SELECT r.id, t.id, b.document_id, b.block_index, t.state, r.review_state, r.data, NULL
+FROM results r JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'done'
+JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+WHERE r.id > :after AND r.superseded_at IS NULL ORDER BY r.id LIMIT :limit
+
+-- name: failed_blocks
+-- The failed tasks of a stage about blocks.
+SELECT 0, t.id, b.document_id, b.block_index, t.state, NULL, NULL, t.error
+FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'failed' ORDER BY t.id

@@ -1,0 +1,1 @@
+"""Extraction: rows of any kind go in, and the same rows come back with typed answers."""

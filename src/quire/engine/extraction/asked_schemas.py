@@ -1,0 +1,45 @@
+"""Asked schemas: the caller's class, mapping, file or name with the prompt, kept in the ledger."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from quire.domain.data import Json, as_object
+from quire.domain.errors import Conflict, UsageError
+from quire.domain.recipes import DEFAULT_INSTRUCTIONS, Schema
+from quire.engine.kept_schemas import SchemaSource, read_schema_source
+from quire.engine.library import Library
+
+INSTRUCTIONS = "system_instructions"
+
+
+class AskedSchema(NamedTuple):
+    """What every row is asked, and the class of the answers where the caller gave one."""
+
+    schema: Schema
+    answer_class: type[Any] | None = None
+
+
+def resolve_asked(library: Library, source: SchemaSource, prompt: str | None) -> AskedSchema:
+    """Keep what is asked; without a prompt, what its class or file says is to be done."""
+    answer_class = source if isinstance(source, type) else None
+    if prompt is None:
+        return AskedSchema(library.resolve_schema(source), answer_class)
+    if not prompt.strip():
+        raise UsageError("the prompt is empty: say what is to be done, or leave out prompt=")
+    found = (
+        read_schema_source(source, None)
+        if isinstance(source, type | Mapping)
+        else library.resolve_schema(source)
+    )
+    return AskedSchema(_keep_with_prompt(library, found, prompt.strip()), answer_class)
+
+
+def _keep_with_prompt(library: Library, schema: Schema, prompt: str) -> Schema:
+    """The schema with a prompt in the place where the docstring of a class would stand."""
+    config: Mapping[str, Json] = as_object(schema.body.get("prompt_config"))
+    said = {**config, INSTRUCTIONS: f"{DEFAULT_INSTRUCTIONS}\n\n{prompt}"}
+    body = {**schema.body, "prompt_config": said}
+    try:
+        return library.add_schema(body, schema.ref)
+    except Conflict:  # kept under another name, which means the same
+        return library.add_schema(body)

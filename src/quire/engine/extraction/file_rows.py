@@ -1,0 +1,84 @@
+"""File rows: files and folders as rows, a block each, with where it stands and what it says."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from quire.domain.data import as_object
+from quire.domain.documents import Document
+from quire.domain.errors import UsageError
+from quire.domain.ids import DocumentId
+from quire.engine.extraction.foreign import ForeignFrame
+from quire.engine.extraction.frame_kinds import Cells, PlainRows
+from quire.engine.library import Library
+from quire.ledger.ledger import Ledger
+
+_log = logging.getLogger("quire")  # what a script's or a notebook's user should hear at once
+COLUMNS = ("source", "title", "key", "block_index", "text")
+
+
+def read_files(
+    library: Library, paths: Sequence[Path | str], *, text: str | None, key: str | None
+) -> tuple[DocumentId, ...]:
+    """Read files for this job only; what cannot be read is told, and the rest go on."""
+    read = library.ingest(*paths, text_column=text, key_column=key, aside=True)
+    for line in read.refused:
+        _log.warning(line)
+    if not read.documents:
+        why = read.refused[0] if read.refused else f"there is nothing to read in {paths[0]}"
+        raise UsageError(f"{why}; a text of its own goes into a list: [text]")
+    return tuple(sorted({source.document_id for source in read.documents}))
+
+
+class FileRows:
+    """The blocks of some documents as rows."""
+
+    kind = ""
+    is_text = False
+    columns: tuple[str, ...] = COLUMNS
+
+    def __init__(self, ledger: Ledger, documents: Sequence[DocumentId]) -> None:
+        """Read them from the ledger when they are asked for."""
+        self._ledger, self._wanted = ledger, set(documents)
+
+    @cached_property
+    def _documents(self) -> list[Document]:
+        with self._ledger.snapshot() as tx:
+            return [found for found in tx.documents.list_documents() if found.id in self._wanted]
+
+    def __len__(self) -> int:
+        """How many blocks."""
+        return sum(document.conv_total_blocks for document in self._documents)
+
+    def cells(self, names: Sequence[str]) -> Iterator[Cells]:
+        """The values of some columns, block by block."""
+        for document in self._documents:
+            with self._ledger.snapshot() as tx:
+                for block in tx.documents.copy_document(document).blocks:
+                    row: dict[str, Any] = {
+                        "source": document.source_locator,
+                        "title": document.title,
+                        "key": as_object(block.locator).get("key"),
+                        "block_index": block.index,
+                        "text": block.content,
+                    }
+                    yield tuple([row[name] for name in names])
+
+    def find_position(self, document: DocumentId, index: int) -> int:
+        """Which row a block is."""
+        before = (found for found in self._documents if found.id < document)
+        return sum(found.conv_total_blocks for found in before) + index
+
+    def labels(self) -> None:
+        """Blocks have no names of their own."""
+
+    def take(self, positions: Sequence[int]) -> PlainRows:
+        """Some of its rows."""
+        rows = list(self.cells(COLUMNS))
+        return PlainRows([dict(zip(COLUMNS, rows[place], strict=True)) for place in positions])
+
+    def with_columns(self, added: ForeignFrame) -> ForeignFrame:
+        """They are no frame, and become rows or a frame of another kind."""
+        raise AssertionError(added)

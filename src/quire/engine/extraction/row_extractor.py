@@ -1,0 +1,209 @@
+"""Row extractor: rows and a schema in, the same rows with typed answers out, resumed as one."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from quire.domain.errors import UsageError
+from quire.domain.ids import DocumentId
+from quire.domain.runs import HeldError, Progress
+from quire.engine.context import EngineContext
+from quire.engine.extraction.asked_schemas import AskedSchema, resolve_asked
+from quire.engine.extraction.file_rows import FileRows, read_files
+from quire.engine.extraction.foreign import CallerObject, Cell, ForeignRows, Said
+from quire.engine.extraction.frame_answers import AnswerForm, RunFacts, give_back
+from quire.engine.extraction.frame_documents import frame_document, make_reader
+from quire.engine.extraction.frame_kinds import Frame, path_names, read_frame
+from quire.engine.extraction.row_outcomes import in_row_order, run_outcomes
+from quire.engine.extraction.row_stream import (
+    OutcomeReader,
+    StreamedRows,
+    skipped_rows,
+    stream_run,
+)
+from quire.engine.extraction.run_lines import progress_line
+from quire.engine.forecasts import Plan
+from quire.engine.kept_schemas import SchemaSource
+from quire.engine.library import Library
+from quire.engine.run_handle import RunHandle
+from quire.engine.wallets import Dollars
+
+SAME_CALL = "the same call"  # what goes on with a run that stopped
+
+
+class ExtractionParts(NamedTuple):
+    """What an extractor asks of its engine."""
+
+    context: EngineContext
+    library: Library
+    run: Callable[..., RunHandle]
+    plan: Callable[..., Plan]
+    stop: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowWishes:
+    """What a caller says besides the rows and the schema."""
+
+    prompt: str | None = None
+    text: str | None = None  # a column, or a template over columns
+    key: str | None = None  # the column that names rows
+    model: str | None = None
+    limit: int | None = None
+    max_cost: float | None = None
+    wallet: str | None = None
+    budget: Dollars | None = None
+    retry: bool = False  # ask failed rows once more
+    policy: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowJob:
+    """The caller's rows in the ledger, and what is asked of them."""
+
+    frame: Frame
+    asked: AskedSchema
+    documents: tuple[DocumentId, ...]  # none: no row says anything
+    positions: Sequence[int]  # of the row that each block is
+    wishes: RowWishes
+
+    @property
+    def order(self) -> dict[str, CallerObject]:
+        """What runs and plans are told alike."""
+        return {
+            "schema": self.asked.schema,
+            "over": self.documents,
+            "model": self.wishes.model,
+            **self.wishes.policy,
+        }
+
+    def find_position(self, document: DocumentId, index: int) -> int:
+        """Which row a block is."""
+        if isinstance(self.frame, FileRows):
+            return self.frame.find_position(document, index)
+        return self.positions[index]
+
+
+class RowExtractor:
+    """Asks a schema of every row, and gives the rows back with the answers."""
+
+    def __init__(self, parts: ExtractionParts) -> None:
+        """Work with an engine."""
+        self._parts = parts
+
+    def extract(
+        self,
+        data: ForeignRows,
+        schema: SchemaSource,
+        *,
+        as_: str | None = None,
+        progress: bool | None = None,
+        **said: Said,
+    ) -> ForeignRows:
+        """As `quire.extract`, with this engine's ledger."""
+        job = self.prepare(data, schema, read_row_wishes(said))
+        wanted = AnswerForm(job.frame, job.asked, as_)
+        wanted.check()
+        if not job.documents:
+            return give_back(wanted, in_row_order(iter(()), (), len(job.frame)), RunFacts())
+        run = self.start(job)
+        before = run.progress()
+        try:
+            with progress_line(progress, before, run.progress) as watch:
+                run.wait(watch)
+        except HeldError as held:
+            partial = self._collect(job, wanted, run, before)
+            raise HeldError(held.progress, SAME_CALL, partial) from None
+        except KeyboardInterrupt as stop:
+            raise _interruption(run) from stop
+        return self._collect(job, wanted, run, before)
+
+    def plan(self, data: ForeignRows, schema: SchemaSource, **said: Said) -> Plan:
+        """What the same call of `extract` would take; sends nothing."""
+        said.pop("as_", None)
+        job = self.prepare(data, schema, read_row_wishes(said))
+        if not job.documents:
+            raise UsageError("no row has a text, so there is nothing to ask about")
+        order = job.order
+        order.pop("new", None)
+        return self._parts.plan(**order)
+
+    def stream(
+        self, data: ForeignRows, schema: SchemaSource, **said: Said
+    ) -> Iterator[dict[str, Cell]]:
+        """As `quire.stream`, with this engine's ledger."""
+        job = self.prepare(data, schema, read_row_wishes(said))
+        rows = StreamedRows(job.frame, job.asked.schema)
+        if not isinstance(job.frame, FileRows):
+            yield from rows.make(skipped_rows(job.positions, len(job.frame)))
+        if not job.documents:
+            return
+        run = self.start(job)
+        ledger = self._parts.context.ledger
+        reader = OutcomeReader(ledger, run.id, job.find_position)
+        try:
+            for outcomes in stream_run(run, reader, self._parts.stop):
+                yield from rows.make(outcomes)
+        except HeldError as held:
+            raise HeldError(held.progress, SAME_CALL) from None
+        except KeyboardInterrupt as stop:
+            raise _interruption(run) from stop
+
+    def prepare(self, data: ForeignRows, schema: SchemaSource, wishes: RowWishes) -> RowJob:
+        """Put the rows and the schema into the ledger, where they are not there yet."""
+        paths = path_names(data)
+        library = self._parts.library
+        if paths is not None:
+            files = read_files(library, paths, text=wishes.text, key=wishes.key)
+            asked = resolve_asked(library, schema, wishes.prompt)
+            return RowJob(
+                frame=FileRows(self._parts.context.ledger, files),
+                asked=asked,
+                documents=files,
+                positions=(),
+                wishes=wishes,
+            )
+        frame = read_frame(data)
+        found = frame_document(make_reader(frame, wishes.text, wishes.key))
+        return RowJob(
+            frame=frame,
+            asked=resolve_asked(library, schema, wishes.prompt),
+            documents=library.add_parsed([found.parsed]) if found else (),
+            positions=found.positions if found else (),
+            wishes=wishes,
+        )
+
+    def start(self, job: RowJob) -> RunHandle:
+        """Begin its run, or go on with it, also where something held it."""
+        wishes = job.wishes
+        run = self._parts.run(
+            **job.order,
+            limit=wishes.limit,
+            max_cost_usd=wishes.max_cost,
+            wallet=wishes.wallet,
+            budget_usd=wishes.budget,
+        )
+        if run.goes_on and run.progress().unasked_holds:
+            run.resume()
+        if wishes.retry:
+            run.retry()
+        return run
+
+    def _collect(self, job: RowJob, wanted: AnswerForm, run: RunHandle, before: Progress) -> Any:
+        outcomes = run_outcomes(self._parts.context.ledger, run.id)
+        if not isinstance(job.frame, FileRows):
+            outcomes = in_row_order(outcomes, job.positions, len(job.frame))
+        spent = run.progress().cost_pico - before.cost_pico
+        return give_back(wanted, outcomes, RunFacts(run.id, spent))
+
+
+def _interruption(run: RunHandle) -> KeyboardInterrupt:
+    """What is said where somebody stopped the work."""
+    return KeyboardInterrupt(f"run {run.id} stopped, all answers are kept: {SAME_CALL} goes on")
+
+
+def read_row_wishes(said: dict[str, Said]) -> RowWishes:
+    """What was said by name; what is no wish of ours is the policy's."""
+    ours = {name for name in RowWishes.__dataclass_fields__ if name != "policy"}
+    policy = {name: value for name, value in said.items() if name not in ours}
+    return RowWishes(**{name: said[name] for name in said if name in ours}, policy=policy)
