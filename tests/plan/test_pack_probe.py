@@ -2,17 +2,8 @@
 
 import pytest
 
-from quire.plan.pack_probe import (
-    Comparison,
-    PairCounts,
-    Parity,
-    ProbeSpend,
-    Recommendation,
-    Trial,
-    estimate_excess,
-    estimate_share,
-    recommend,
-)
+from quire.plan.pack_probe import Comparison, Parity, ProbeSpend, Recommendation, Trial, recommend
+from quire.plan.share_estimates import PairCounts, estimate_excess, estimate_share
 
 FIELDS = 300
 

@@ -41,6 +41,12 @@ _COMMANDS = {
     "spend": OwnCommand(LOOK, "spend:spend", "quire spend 3 --by outcome"),
     "show": OwnCommand(LOOK, "results:show", "quire show 3 --limit 5"),
     "export": OwnCommand(LOOK, "exports:export", "quire export 3 -o out.csv --only accepted"),
+    "score": OwnCommand(
+        LOOK,
+        "score:score",
+        "quire score 3 --gold gold.csv --key id\n\n"
+        "Two models side by side: quire score 3 4 --gold gold.csv --to accuracy/",
+    ),
     "results": OwnCommand(LOOK, "result_files:results", "quire results 3 --to out/"),
     "lineage": OwnCommand(LOOK, "lineage:lineage", "quire lineage 31"),
     "failures": OwnCommand(LOOK, "runs:failures", "quire failures 3"),

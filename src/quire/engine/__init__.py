@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from quire.accounts.credentials import KnownKey
     from quire.dispatch.runtime import Runtime
+    from quire.engine.accuracy_reports import AccuracyReport
     from quire.engine.engine import Engine, open_engine
     from quire.engine.forecasts import Plan
     from quire.engine.library import Ingestion
     from quire.engine.queries import RunOutcomes
     from quire.engine.run_handle import RunHandle
     from quire.export.formats import ExportReport, check_format
+    from quire.export.html_page import Tile, render_head, render_page, render_table, render_tiles
     from quire.export.read_export import read_export
     from quire.export.result_rows import ExportedBlock, ExportedTask
     from quire.export.result_selection import row_filter
@@ -27,9 +29,11 @@ if TYPE_CHECKING:
     from quire.pipeline.commands.decide import DecisionOutcome, EditableData
     from quire.pipeline.commands.regate import RegateReport
     from quire.pipeline.commands.start import Order
+    from quire.plan.accuracy import RunAccuracy, RunDifference
     from quire.plan.batch_caching import BatchCaching, CachingOption
     from quire.plan.job_forecasts import EARLY_TASKS, describe_forecast_error
-    from quire.plan.pack_probe import Excess, ProbeSpend, ShareEstimate
+    from quire.plan.pack_probe import ProbeSpend
+    from quire.plan.share_estimates import Excess, ShareEstimate
     from quire.plan.spend_views import SpendSums
     from quire.plan.stage_forecasts import VETOED, StageForecast
     from quire.plan.variants import Forecast, Variant
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EARLY_TASKS",
     "VETOED",
+    "AccuracyReport",
     "AttemptView",
     "BatchCaching",
     "CachingOption",
@@ -63,6 +68,8 @@ __all__ = [
     "RegateReport",
     "RequestLine",
     "ResultTree",
+    "RunAccuracy",
+    "RunDifference",
     "RunHandle",
     "RunOutcomes",
     "Runtime",
@@ -70,6 +77,7 @@ __all__ = [
     "SpendSums",
     "StageForecast",
     "TaskOutcome",
+    "Tile",
     "Variant",
     "Webhook",
     "check_format",
@@ -77,12 +85,17 @@ __all__ = [
     "is_at_rest",
     "open_engine",
     "read_export",
+    "render_head",
+    "render_page",
+    "render_table",
+    "render_tiles",
     "row_filter",
 ]
 
 _NAMES = {
     "quire.accounts.credentials": ("KnownKey",),
     "quire.dispatch.runtime": ("Runtime",),
+    "quire.engine.accuracy_reports": ("AccuracyReport",),
     "quire.engine.engine": ("Engine", "open_engine"),
     "quire.engine.forecasts": ("Plan",),
     "quire.engine.library": ("Ingestion",),
@@ -90,6 +103,13 @@ _NAMES = {
     "quire.engine.run_handle": ("RunHandle",),
     "quire.export.formats": ("ExportReport", "check_format"),
     "quire.export.read_export": ("read_export",),
+    "quire.export.html_page": (
+        "Tile",
+        "render_head",
+        "render_page",
+        "render_table",
+        "render_tiles",
+    ),
     "quire.export.result_rows": ("ExportedBlock", "ExportedTask"),
     "quire.export.result_selection": ("row_filter",),
     "quire.export.result_tree": ("ResultTree",),
@@ -101,9 +121,11 @@ _NAMES = {
     "quire.pipeline.commands.decide": ("DecisionOutcome", "EditableData"),
     "quire.pipeline.commands.regate": ("RegateReport",),
     "quire.pipeline.commands.start": ("Order",),
+    "quire.plan.accuracy": ("RunAccuracy", "RunDifference"),
     "quire.plan.batch_caching": ("BatchCaching", "CachingOption"),
     "quire.plan.job_forecasts": ("EARLY_TASKS", "describe_forecast_error"),
-    "quire.plan.pack_probe": ("Excess", "ProbeSpend", "ShareEstimate"),
+    "quire.plan.pack_probe": ("ProbeSpend",),
+    "quire.plan.share_estimates": ("Excess", "ShareEstimate"),
     "quire.plan.spend_views": ("SpendSums",),
     "quire.plan.stage_forecasts": ("VETOED", "StageForecast"),
     "quire.plan.variants": ("Forecast", "Variant"),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from quire.domain.ids import RunId
     from quire.domain.models import ModelFacts
     from quire.domain.runs import Progress
+    from quire.engine.accuracy_reports import AccuracyReports
     from quire.engine.batches import BatchAdmin
     from quire.engine.commands import RunCommands
     from quire.engine.doctor.checkup import Doctor
@@ -159,6 +160,13 @@ class Engine(ContextProperties):
         return Lineages(self.context)
 
     @cached_property
+    def accuracy_reports(self) -> AccuracyReports:
+        """How right runs are."""
+        from quire.engine.accuracy_reports import AccuracyReports
+
+        return AccuracyReports(self.context)
+
+    @cached_property
     def doctor(self) -> Doctor:
         """Checks of this installation."""
         from quire.engine.doctor.checkup import Doctor
@@ -181,6 +189,7 @@ class Engine(ContextProperties):
     workers = _Shortcut(lambda engine: engine.queries.workers)
     stall_reasons = _Shortcut(lambda engine: engine.queries.stall_reasons)
     rows = _Shortcut(lambda engine: engine.queries.rows)
+    score = _Shortcut(lambda engine: engine.accuracy_reports.score)
     lineage = _Shortcut(lambda engine: engine.lineages.trace)
     stage_policies = _Shortcut(lambda engine: engine.queries.stage_policies)
     editable_data = _Shortcut(lambda engine: engine.queries.editable_data)

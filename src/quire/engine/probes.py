@@ -24,11 +24,9 @@ from quire.plan.pack_probe import (
     Answers,
     Comparison,
     DocumentBlocks,
-    Excess,
     Parity,
     ProbeSpend,
     Recommendation,
-    ShareEstimate,
     Trial,
     blocks_to_draw,
     compare_answers,
@@ -37,6 +35,7 @@ from quire.plan.pack_probe import (
     recommend,
     untried_sizes,
 )
+from quire.plan.share_estimates import Excess, ShareEstimate
 from quire.plan.sizing import LARGEST_PROBED_PACK, pack_cap
 
 

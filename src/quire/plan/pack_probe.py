@@ -15,6 +15,14 @@ from quire.domain.models import ModelFacts
 from quire.domain.policy import Policy
 from quire.domain.recipes import Stage
 from quire.plan.rendering import item_bytes, prefix_bytes, render_prefix
+from quire.plan.share_estimates import (
+    Excess,
+    PairCounts,
+    ShareEstimate,
+    estimate_excess,
+    estimate_share,
+    least_sample,
+)
 from quire.plan.sizing import (
     bound_tokens,
     call_budget,
@@ -74,97 +82,6 @@ def largest_content(stage: Stage, facts: ModelFacts, policy: Policy) -> int:
 
     sizes = range(4 * facts.window)
     return bisect_right(sizes, False, key=overflows) - 1
-
-
-Z = 1.959963984540054  # 95 % of a normal distribution lie within so many standard deviations
-
-
-class ShareEstimate(NamedTuple):
-    """So many of so many, and the interval in which the true share probably lies (Wilson's)."""
-
-    hits: int
-    of: int
-    low: float
-    high: float
-
-    @property
-    def share(self) -> float:
-        """The share in the sample; of nothing it is 0."""
-        return self.hits / self.of if self.of else 0.0
-
-
-class Excess(NamedTuple):
-    """How much larger one share is than another, with its interval; below 0 it is smaller."""
-
-    share: float
-    low: float
-    high: float
-
-
-class PairCounts(NamedTuple):
-    """The same things looked at in two ways: how many struck in both, one, or neither."""
-
-    both: int
-    first: int  # in the first way only
-    second: int  # in the second way only
-    neither: int
-
-    @property
-    def all(self) -> int:
-        """How many things there are."""
-        return sum(self)
-
-
-def estimate_share(hits: int, of: int) -> ShareEstimate:
-    """Estimate a share by Wilson's score interval, which holds for few and for none as well."""
-    if of == 0:
-        return ShareEstimate(0, 0, 0.0, 1.0)
-    share, spread = hits / of, Z * Z / of
-    centre = (share + spread / 2) / (1 + spread)
-    half = Z * math.sqrt(share * (1 - share) / of + spread / (4 * of)) / (1 + spread)
-    # At the ends the interval is exact; rounding would leave a trace.
-    low = 0.0 if hits == 0 else centre - half
-    return ShareEstimate(hits, of, low, 1.0 if hits == of else centre + half)
-
-
-def estimate_excess(table: PairCounts) -> Excess:
-    """Estimate the difference of two paired shares by Newcombe's score method.
-
-    (R. G. Newcombe, Statistics in Medicine 17 (1998) 2635-2650, method 10.) The two Wilson
-    intervals are squared and added, less what the pairs have in common: φ, corrected for
-    continuity where it is positive, says how far the two ways strike the same things.
-
-    Things are taken as independent. Fields of one block are not quite, so for schemas whose fields
-    fail together the true interval is somewhat wider.
-    """
-    total = table.all
-    one = estimate_share(table.both + table.first, total)
-    two = estimate_share(table.both + table.second, total)
-    if total == 0:
-        return Excess(0.0, -1.0, 1.0)
-    difference, common = one.share - two.share, _phi(table)
-    below = _reach(one.share - one.low, two.high - two.share, common)
-    above = _reach(one.high - one.share, two.share - two.low, common)
-    return Excess(difference, difference - below, difference + above)
-
-
-def least_sample(tolerance: float) -> int | None:
-    """Say how many things that all agree it takes to show a share within tolerance; None: never."""
-    return math.ceil(Z * Z * (1 - tolerance) / tolerance) if tolerance > 0 else None
-
-
-def _phi(table: PairCounts) -> float:
-    both, first, second, neither = table
-    margins = (both + first) * (second + neither) * (both + second) * (first + neither)
-    if margins == 0:
-        return 0.0
-    product = both * neither - first * second
-    corrected = max(product - table.all / 2, 0.0) if product > 0 else product
-    return corrected / math.sqrt(margins)
-
-
-def _reach(one: float, two: float, common: float) -> float:
-    return math.sqrt(max(0.0, one * one - 2 * common * one * two + two * two))
 
 
 Answers: TypeAlias = Mapping[str, Json]  # by block; None where there is no answer

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 
 import orjson
 
 from quire.domain.errors import UsageError
-from quire.domain.version import VERSION
+from quire.engine import Tile, render_head, render_page, render_table, render_tiles
 from quire.kits.judge.charts import Chart, as_html, as_png, as_svg, charts_of, require_matplotlib
 from quire.kits.judge.experiment import Experiment, ExperimentRows
 from quire.kits.judge.experiment_tables import make_tables
@@ -40,19 +39,12 @@ _TRUTH_COLUMNS = {
 }
 
 
-def render_page(
+def render_report(
     experiment: Experiment, metrics: Metrics, charts: Sequence[Chart], updated: str
 ) -> str:
     """Write the page; nothing in it is fetched from anywhere."""
     body = [_head(experiment), _tiles(metrics.overall), _figures(metrics), _pictures(charts)]
-    return (
-        files(__package__)
-        .joinpath("page.html")
-        .read_text("utf-8")
-        .replace("{{title}}", escape(experiment.experiment_tag))
-        .replace("{{footer}}", escape(f"Quire {VERSION} · results as of {updated}"))
-        .replace("{{body}}", "\n".join(body))  # last: what it holds is not looked at again
-    )
+    return render_page(experiment.experiment_tag, body, f"results as of {updated}")
 
 
 def _head(experiment: Experiment) -> str:
@@ -68,47 +60,39 @@ def _head(experiment: Experiment) -> str:
         *(randomization.replace("_", " ") for randomization in experiment.randomizations),
         f"seed {experiment.seed}",
     ]
-    listed = "".join(f"<li>{escape(chip)}</li>" for chip in chips)
-    return (
-        f"<header><h1>{escape(experiment.experiment_tag)}</h1>"
-        f"<p class='concept'>{escape(experiment.concept)}</p><ul class='chips'>{listed}</ul>"
-        "</header>"
-    )
+    return render_head(experiment.experiment_tag, experiment.concept, chips)
 
 
 def _tiles(overall: Figures) -> str:
-    values = [
-        ("Scores", f"{overall.scores:,}", f"{overall.missing:,} missing"),
-        *((_COLUMNS[name], *_value_and_interval(name, getattr(overall, name))) for name in _TILES),
-    ]
-    tiles = "".join(
-        f"<div class='tile'><span>{escape(name)}</span><strong>{value}</strong>"
-        f"<small>{escape(below)}</small></div>"
-        for name, value, below in values
+    return render_tiles(
+        [
+            Tile("Scores", f"{overall.scores:,}", f"{overall.missing:,} missing"),
+            *(
+                Tile(_COLUMNS[name], *_value_and_interval(name, getattr(overall, name)))
+                for name in _TILES
+            ),
+        ]
     )
-    return f"<section class='tiles'>{tiles}</section>"
 
 
 def _figures(metrics: Metrics) -> str:
     truth = metrics.overall.accuracy.value is not None
     columns = {**_COLUMNS, **(_TRUTH_COLUMNS if truth else {})}
-    head = "".join(f"<th>{escape(title)}</th>" for title in ("Scores", *columns.values()))
-    rows = "".join(_row(figures, columns) for figures in (*metrics.by_model, metrics.overall))
-    return (
-        "<section class='card wide'><h2>Figures by model</h2>"
-        "<p>95 % intervals below each figure: Wilson's for shares, drawn again over samples for"
-        " the others. Swaps are not among them.</p>"
-        f"<div class='scroll'><table><thead><tr><th>Model</th>{head}</tr></thead>"
-        f"<tbody>{rows}</tbody></table></div></section>"
+    return render_table(
+        "Figures by model",
+        "95 % intervals below each figure: Wilson's for shares, drawn again over samples for"
+        " the others. Swaps are not among them.",
+        ("Model", "Scores", *columns.values()),
+        [_row(figures, columns) for figures in (*metrics.by_model, metrics.overall)],
     )
 
 
-def _row(figures: Figures, columns: Iterable[str]) -> str:
-    cells = [f"<td>{figures.scores:,}<small>{figures.missing:,} missing</small></td>"]
+def _row(figures: Figures, columns: Iterable[str]) -> list[str]:
+    cells = [f"{figures.scores:,}<small>{figures.missing:,} missing</small>"]
     for name in columns:
         value, below = _value_and_interval(name, getattr(figures, name))
-        cells.append(f"<td>{value}<small>{escape(below)}</small></td>")
-    return f"<tr><th>{escape(figures.model)}</th>{''.join(cells)}</tr>"
+        cells.append(f"{value}<small>{escape(below)}</small>")
+    return [escape(figures.model), *cells]
 
 
 def _pictures(charts: Sequence[Chart]) -> str:
@@ -161,7 +145,7 @@ def _files(rows: ExperimentRows) -> Iterator[tuple[str, bytes]]:
     metrics = _measure_scores(rows.experiment, scores)
     charts = charts_of(metrics, scores)
     updated = f"{rows.updated_at:%Y-%m-%d %H:%M} UTC"
-    yield PAGE, render_page(rows.experiment, metrics, charts, updated).encode()
+    yield PAGE, render_report(rows.experiment, metrics, charts, updated).encode()
     yield FIGURES, orjson.dumps(metrics_as_json(metrics), option=orjson.OPT_INDENT_2) + b"\n"
     for chart in charts:
         yield f"plots/{chart.name}.png", as_png(chart)

@@ -246,6 +246,10 @@ class Results(Table):
             found[verdict.task_id].append(verdict)
         return found
 
+    def answers_before_edits(self, stage: StageId) -> dict[TaskId, str]:
+        """What a model had answered, as JSON, where a person's data stands now."""
+        return dict(self._run("answers_before_edits", stage=stage))
+
     def refusals_of_task(self, task: TaskId) -> list[str]:
         """Why gates refused answers of a task, in the order they were asked."""
         return self._column("refusals_of_task", task=task)

@@ -75,3 +75,10 @@ WHERE r.id > :after AND r.superseded_at IS NULL ORDER BY r.id LIMIT :limit
 SELECT 0, t.id, b.document_id, b.block_index, t.state, NULL, NULL, t.error
 FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'failed' ORDER BY t.id
+
+-- name: answers_before_edits
+-- What the model had answered where a person's data stands now, the newest last.
+SELECT t.id, m.data FROM tasks t
+JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL AND r.origin = 'person'
+JOIN results m ON m.task_id = t.id AND m.origin = 'model'
+WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND m.data IS NOT NULL ORDER BY m.id

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.plan.pack_probe import (
+from quire.plan.share_estimates import (
     Excess,
     PairCounts,
     ShareEstimate,

@@ -1,0 +1,61 @@
+"""HTML pages that need nothing else: one style, light and dark, and parts that reports share."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from typing import NamedTuple
+
+from quire.domain.version import VERSION
+
+
+class Tile(NamedTuple):
+    """One figure that is seen first."""
+
+    name: str
+    value: str
+    below: str = ""
+
+
+def render_page(title: str, body: Iterable[str], footer: str) -> str:
+    """Write a page of parts that are HTML already; nothing in it is fetched from anywhere."""
+    return (
+        files(__package__)
+        .joinpath("page.html")
+        .read_text("utf-8")
+        .replace("{{title}}", escape(title))
+        .replace("{{footer}}", escape(f"Quire {VERSION} · {footer}"))
+        .replace("{{body}}", "\n".join(body))  # last: what it holds is not looked at again
+    )
+
+
+def render_head(title: str, below: str, chips: Iterable[str]) -> str:
+    """What a page is about: its title, a line below it, and a row of facts."""
+    listed = "".join(f"<li>{escape(chip)}</li>" for chip in chips)
+    return (
+        f"<header><h1>{escape(title)}</h1><p class='concept'>{escape(below)}</p>"
+        f"<ul class='chips'>{listed}</ul></header>"
+    )
+
+
+def render_tiles(tiles: Iterable[Tile]) -> str:
+    """The figures that are seen first, side by side."""
+    cells = "".join(
+        f"<div class='tile'><span>{escape(tile.name)}</span><strong>{escape(tile.value)}</strong>"
+        f"<small>{escape(tile.below)}</small></div>"
+        for tile in tiles
+    )
+    return f"<section class='tiles'>{cells}</section>"
+
+
+def render_table(title: str, note: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A card with a table; the cells are HTML already, and the first of a row names it."""
+    heads = "".join(f"<th>{escape(name)}</th>" for name in head)
+    lines = "".join(
+        f"<tr><th>{row[0]}</th>{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>"
+        for row in rows
+    )
+    return (
+        f"<section class='card wide'><h2>{escape(title)}</h2><p>{escape(note)}</p>"
+        f"<div class='scroll'><table><thead><tr>{heads}</tr></thead>"
+        f"<tbody>{lines}</tbody></table></div></section>"
+    )
