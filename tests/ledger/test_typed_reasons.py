@@ -28,7 +28,7 @@ ADDED = {
         *("compressing", "compression", "follows"),
     ),
     "blocks": ("content_id",),
-    "requests": ("stray_ids",),  # of a later version
+    "requests": ("stray_ids", "most_input"),  # of a later version
     "documents": ("aside", "result_id"),
     "credentials": ("accepted_at",),
     "results": ("notes", "reviewer", "reviewed_at"),

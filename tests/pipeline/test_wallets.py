@@ -1,5 +1,6 @@
 """Runs that spend from wallets and within budgets: held without money, and nothing is lost."""
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -97,6 +98,37 @@ def test_a_budget_holds_a_run_until_it_is_raised(world: Worlds) -> None:
     assert after.money is not None
     assert after.money.left == DOLLAR // 2 - after.cost_pico
     assert_books_balance(here)
+
+
+def test_what_was_just_answered_is_no_part_of_what_a_held_run_needs_money_for(
+    world: Worlds,
+) -> None:
+    here = world()
+    here.ingest(sentences(52))
+    run = begin(here, budget=CALL * 7 // 10)  # one call at a time, and no second one
+
+    held = until_rest(run)
+
+    assert (held.done, held.holds[0].fields["tasks"]) == (10, 42)
+
+
+def test_status_says_that_calls_wait_for_money_that_others_have_reserved(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(300))
+    run = begin(here, budget=CALL)
+    told: list[str] = []
+    here.model.hold = lambda number: not told
+
+    def look(_: Progress) -> None:
+        told.extend(it for it in here.engine.stall_reasons(run.id) if "money" in it)
+
+    until_rest(run, look)
+
+    assert re.fullmatch(
+        r"calls wait for money: \$[\d.]+ of its budget is free, the next call reserves \$[\d.]+;"
+        r" 1 call that is out has \$[\d.]+ reserved, and what is not used comes back",
+        told[0],
+    )
 
 
 def test_wallet_and_budget_both_bind(world: Worlds) -> None:

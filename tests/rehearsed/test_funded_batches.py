@@ -33,3 +33,19 @@ def test_only_what_the_budget_covers_goes_in_batches_and_the_rest_after_it_is_ra
     with here.engine.ledger.snapshot() as tx:
         assert tx.checks.unbalanced_runs() == []
         assert tx.checks.unbalanced_slices() == []
+
+
+def test_calls_that_go_direct_after_all_are_reserved_for_at_the_direct_price(
+    rehearse: Rehearse,
+) -> None:
+    here = rehearse(OPENAI, clock=QuickClock(60))
+    here.ingest(sentences(20))
+    few = here.start(route="batch", min_batch_size=50, pack_size=10, budget_usd=1)
+    few.wait()
+    direct = here.start(route="direct", pack_size=10, reuse=False, new=True)
+    direct.wait()
+
+    reserved = [[it.reserved_pico for it in here.attempts(run.id)] for run in (few, direct)]
+
+    assert {it.batch_id for it in here.attempts(few.id)} == {None}
+    assert reserved[0] == reserved[1]

@@ -103,6 +103,7 @@ class StallKind(StrEnum):
     NO_WORKER = "no_worker"
     BACKOFF = "backoff"  # the provider asked to wait
     RATE_LIMIT = "rate_limit"  # we wait, to keep within its limits
+    FUNDS = "funds"  # calls wait for money that others, which are out, have reserved
     BATCH = "batch"
     EARLY_CHECK = "early_check"  # the rest waits for the first tasks
     STAGE_WAITS = "stage_waits"

@@ -18,7 +18,7 @@ from quire.domain.models import Limits, ModelFacts, Params, StructuredOutput, Us
 from quire.domain.policy import Policy
 from quire.domain.pricing import price_call
 from quire.domain.recipes import Stage
-from quire.domain.requests import CallText
+from quire.domain.requests import CallText, QueuedRequest
 from quire.domain.runs import BATCH, DIRECT, Lane
 from quire.gates.chain import GateChain, gate_versions
 from quire.gates.packed_json import GATE_VERSION
@@ -169,6 +169,16 @@ class LaneContext:
         if per_byte is not None:
             return math.ceil(n_bytes * per_byte)
         return math.ceil(bound_tokens(n_bytes) * self.facts.token_factor)
+
+    def movable_input(self, most: int) -> int:
+        """What a request remembers of its input: its calls may go direct, or in batches."""
+        return most if self.facts.batch_price is not None else 0
+
+    def with_reserve(self, request: QueuedRequest) -> QueuedRequest:
+        """A request as it goes from here: one that was packed for another way costs otherwise."""
+        if not request.most_input:
+            return request
+        return request._replace(reserve=self.most_cost(request.most_input, request.max_output))
 
     def most_cost(self, input_tokens: int, output: int) -> int:
         """The most that a call may cost: it may be the one that writes the provider's cache."""

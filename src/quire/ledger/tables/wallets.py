@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from operator import itemgetter
 
 from quire.domain.ids import AttemptId, RunId, SliceId, WalletId, WorkerId
 from quire.domain.reasons import Fields
@@ -153,6 +154,19 @@ class Wallets(Table):
     def has_calls_out(self, run: RunId) -> bool:
         """Whether calls of a run are out."""
         return bool(self._connection.run("has_calls_out", run=run))
+
+    def calls_reserved_for(self, run: RunId) -> tuple[int, int]:
+        """How many calls of a run are out, and what is reserved for them."""
+        calls, reserved = self._connection.run("calls_reserved_for", run=run)[0]
+        return calls, reserved
+
+    def next_reserve(self, run: RunId) -> int | None:
+        """What the oldest call that waits to go reserves; None where none waits."""
+        return self._one(itemgetter(0), "next_reserve", run=run)
+
+    def tasks_to_settle(self, run: RunId) -> int:
+        """How many tasks are in calls that are answered, and not judged yet."""
+        return self._count("tasks_to_settle", run=run)
 
     def adopt_attempts(self, run: RunId, slice_id: SliceId) -> int:
         """Count what a run sent so far in a slice; returns how many attempts that is."""

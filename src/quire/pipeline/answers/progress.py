@@ -24,6 +24,7 @@ from quire.domain.states import (
 from quire.domain.task_wording import shared_cause
 from quire.domain.wallets import RunMoney
 from quire.ledger.ledger import Transaction
+from quire.pipeline.answers.money_waits import money_waits
 from quire.pipeline.calls.admit import scarce_limits
 from quire.pipeline.calls.limit_profiles import model_limits
 from quire.pipeline.contexts import Contexts
@@ -240,7 +241,7 @@ def stall_reasons(tx: Transaction, found: Progress, workers: int, now: datetime)
         said = f"{error}; the next call may go in {seconds:.0f} s"
         stalls.append(Stall(StallKind.BACKOFF, said))
     if not stalls and moment is not None:
-        stalls += _limit_reasons(tx, found.run_id, now)
+        stalls += money_waits(tx, found.run_id) or _limit_reasons(tx, found.run_id, now)
     if found.batches and not found.holds:
         stalls += _batch_reasons(tx, found, workers, now)
     return stalls

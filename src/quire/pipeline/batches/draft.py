@@ -88,7 +88,8 @@ def _fill_batch(
     terms: DraftTerms,
     now: datetime,
 ) -> DraftResult:
-    queued = tx.requests.sendable_requests(context.lane_id, CHUNK, now)
+    sendable = tx.requests.sendable_requests(context.lane_id, CHUNK, now)
+    queued = [context.with_reserve(request) for request in sendable]
     loads = [_load(context, request) for request in queued]
     limits = lane_limits(tx, contexts, context, now)
     allowance = _allowance(tx, context, terms.credential, limits)

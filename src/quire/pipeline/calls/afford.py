@@ -121,7 +121,8 @@ def _wait_or_hold(
     if tx.wallets.has_calls_out(run) or tx.wallets.free_in_slices(run, wallet, own):
         return
     counts = tx.tallies.tallies_of_run(run)
-    owed = sum(counts.get(state, 0) for state in TASK_OWED)
+    # what is answered and not judged yet is paid, and hardly owed any more
+    owed = sum(counts.get(state, 0) for state in TASK_OWED) - tx.wallets.tasks_to_settle(run)
     ended = sum(counts.get(state, 0) for state in TASK.states) - owed
     spent = counts.get("cost", 0) + counts.get("presumed", 0)
     if not (ended and spent):  # nothing is known but what was forecast of those that are packed

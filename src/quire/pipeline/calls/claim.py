@@ -137,6 +137,7 @@ def _next_requests(
 ) -> _Affordable:
     """The next requests that money and limits cover; the lane rests while others must wait."""
     waiting = tx.requests.sendable_requests(context.lane_id, most, now)
+    waiting = [context.with_reserve(request) for request in waiting]
     purse = reserve_funds(tx, contexts, context.run_id, sender.worker, waiting, now)
     queued = waiting[: purse.calls] if purse else waiting
     pool = pool_of(context, sender.account)

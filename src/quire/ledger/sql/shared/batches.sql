@@ -165,7 +165,7 @@ UPDATE attempts SET credential_id = :credential, sent_at = :now WHERE batch_id =
 
 -- name: drafted_calls
 -- What a batch carries, in order, a part at a time.
-SELECT a.id, q.id, q.lane_id, q.payload_hash, q.render_version, q.tasks, q.content_bytes, q.max_output, q.reserve, q.sent, q.lost, q.body, q.parent_attempt_id
+SELECT a.id, q.id, q.lane_id, q.payload_hash, q.render_version, q.tasks, q.content_bytes, q.max_output, q.reserve, q.sent, q.lost, q.body, q.parent_attempt_id, q.most_input
 FROM attempts a JOIN requests q ON q.id = a.request_id
 WHERE a.batch_id = :batch AND a.id > :after AND a.state = 'open' ORDER BY a.id LIMIT :limit
 

@@ -18,7 +18,7 @@ WHERE p.task_id IN (:tasks...) AND NOT EXISTS (
 
 -- name: requests_of_attempts
 -- The requests that these attempts were sent for, as a claim takes them.
-SELECT a.id, q.id, q.lane_id, q.payload_hash, q.render_version, q.tasks, q.content_bytes, q.max_output, q.reserve, q.sent, q.lost, q.body, q.parent_attempt_id
+SELECT a.id, q.id, q.lane_id, q.payload_hash, q.render_version, q.tasks, q.content_bytes, q.max_output, q.reserve, q.sent, q.lost, q.body, q.parent_attempt_id, q.most_input
 FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
 WHERE a.id IN (:attempts...)
 
@@ -61,7 +61,7 @@ JOIN responses r ON r.attempt_id = p.attempt_id
 WHERE a.id IN (:attempts...) AND r.decoded IS NOT NULL ORDER BY a.id, p.no
 
 -- name: request_as_queued
-SELECT q.id, q.lane_id, q.payload_hash, q.render_version, q.tasks, q.content_bytes, q.max_output, q.reserve, q.sent, q.lost, q.body, q.parent_attempt_id
+SELECT q.id, q.lane_id, q.payload_hash, q.render_version, q.tasks, q.content_bytes, q.max_output, q.reserve, q.sent, q.lost, q.body, q.parent_attempt_id, q.most_input
 FROM requests q JOIN lanes l ON l.id = q.lane_id WHERE l.workspace_id = :workspace AND q.id = :id
 
 -- name: calls_of_chain

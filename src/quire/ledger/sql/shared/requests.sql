@@ -41,9 +41,9 @@ INSERT INTO prefixes (hash, system, output_schema) VALUES (:hash, :system, :outp
 
 -- name: add_requests
 -- Binding NULL costs SQLite's driver several times as much as a number: no body is sent as an empty one.
--- rows: id int, kind text, payload_hash bytes, tasks int, content_bytes int, max_output int, reserve int, body text, parent int
-INSERT INTO requests (id, lane_id, kind, prefix_hash, payload_hash, render_version, tasks, content_bytes, max_output, reserve, body, parent_attempt_id, state)
-SELECT rows.id, :lane, rows.kind, :prefix, rows.payload_hash, :version, rows.tasks, rows.content_bytes, rows.max_output, rows.reserve, nullif(rows.body, ''), nullif(rows.parent, 0), :state FROM rows
+-- rows: id int, kind text, payload_hash bytes, tasks int, content_bytes int, max_output int, reserve int, body text, parent int, most_input int
+INSERT INTO requests (id, lane_id, kind, prefix_hash, payload_hash, render_version, tasks, content_bytes, max_output, reserve, body, parent_attempt_id, most_input, state)
+SELECT rows.id, :lane, rows.kind, :prefix, rows.payload_hash, :version, rows.tasks, rows.content_bytes, rows.max_output, rows.reserve, nullif(rows.body, ''), nullif(rows.parent, 0), rows.most_input, :state FROM rows
 
 -- name: add_members
 -- rows: request_id int, ordinal int, task_id int, wire_id text, version int

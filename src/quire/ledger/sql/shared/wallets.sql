@@ -98,6 +98,21 @@ SELECT id, slice_id, reserved FROM attempts WHERE id IN (:ids...) AND slice_id I
 -- name: has_calls_out
 SELECT 1 FROM slices s JOIN attempts a ON a.slice_id = s.id WHERE s.run_id = :run AND a.state = 'open' LIMIT 1
 
+-- name: calls_reserved_for
+-- Calls of a run that are out, and what is reserved for them.
+SELECT count(*), coalesce(CAST(sum(a.reserved) AS INTEGER), 0) FROM slices s JOIN attempts a ON a.slice_id = s.id
+WHERE s.run_id = :run AND a.state = 'open'
+
+-- name: next_reserve
+-- What the oldest call that waits to go reserves; nothing where none waits.
+SELECT q.reserve FROM lanes l JOIN requests q ON q.lane_id = l.id AND q.state = 'queued'
+WHERE l.workspace_id = :workspace AND l.run_id = :run ORDER BY q.id LIMIT 1
+
+-- name: tasks_to_settle
+-- Tasks of a run's calls that are answered, and nobody has judged yet.
+SELECT coalesce(CAST(sum(q.tasks) AS INTEGER), 0) FROM attempts a JOIN requests q ON q.id = a.request_id
+JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace AND l.run_id = :run WHERE a.state = 'answered'
+
 -- name: adopt_attempts
 -- What a run sent before it was given a budget counts too.
 UPDATE attempts SET slice_id = :slice WHERE slice_id IS NULL
