@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from quire.engine import Engine, Ingestion, RunHandle, read_export
     from quire.engine import open_engine as open
     from quire.engine.one_call import extract, plan, stream
+    from quire.recipes.quoted_class_fields import field
 
 __version__ = VERSION
 
@@ -27,6 +28,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "extract",
+    "field",
     "open",
     "plan",
     "read_export",
@@ -65,6 +67,10 @@ def __getattr__(name: str) -> object:
         from quire.engine import one_call
 
         return getattr(one_call, name)
+    if name == "field":
+        from quire.recipes.quoted_class_fields import field
+
+        return field
     if name == "open":
         return engine.open_engine
     if name == "HeldError":

@@ -80,3 +80,13 @@ def test_an_old_version_is_planned_run_and_shown_by_its_name(ready: Quire, folde
     assert [run["schema"] for run in ready.json("runs")] == ["clauses@2", "clauses"]
     assert "mood" in ready("show", "2").stdout
     assert "headline" in ready("show", "1").stdout
+
+
+def test_words_that_show_a_value_are_shown_with_it(ready: Quire) -> None:
+    ready("run", "--schema", SCHEMA.with_name("duties.json"), "--model", "simulated/small")
+
+    text = ready("show").stdout
+    quotes = [quote for row in ready.json("show") for quote in row["quotes"]]
+
+    assert "shown by the text:\n  task 1: " in text
+    assert {"path", "quote", "start", "end", "source_start", "source_end"} == set(quotes[0])

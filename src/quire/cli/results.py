@@ -30,6 +30,7 @@ ACCEPTED = "accepted"
 TEXT, CELL = 100, 20  # characters of a cell that is alone, and of one among others
 MOST_NOTED = 5  # results whose notes are shown
 NOTES_SHOWN = 3  # of each of them
+QUOTED = 40  # characters of a quote
 ABOUT, ERROR = 24, 60  # characters of a title, and of why a task has no result
 
 
@@ -62,6 +63,7 @@ def show(
         total = total if now.is_staged else now.total
     of = f"{found.stage}, run {number}" if now.is_staged else f"run {number}"
     simulated = " · simulated" if head.model.provider == "simulated" else ""
+    _print_quotes(found)
     _print_notes(found)
     say(f"\nthe first {count:,} of {quantity(total, noun)} of {of}{simulated}")
 
@@ -133,6 +135,24 @@ def _print_tasks(found: "FirstRows") -> None:
     print_table(columns, cells)
 
 
+def _print_quotes(found: "FirstRows") -> None:
+    """The words that prove values, for the first results that have some."""
+    blocks = [(block.row.task_id, block.quotes) for block in found.blocks or ()]
+    tasks = [(task.outcome.task_id, task.quotes) for task in found.tasks]
+    proved = [(task, quotes) for task, quotes in [*blocks, *tasks] if quotes]
+    if proved:
+        say("\nshown by the text:")
+    for task, quotes in proved[:MOST_NOTED]:
+        words = [
+            f'{str(quote["path"])[1:]} "{clip(str(quote["quote"]), QUOTED)}"'
+            for quote in quotes[:NOTES_SHOWN]
+        ]
+        more = [f"and {len(quotes) - NOTES_SHOWN:,} more"] if len(quotes) > NOTES_SHOWN else []
+        say(f"  task {task}: {'; '.join([*words, *more])}")
+    if len(proved) > MOST_NOTED:
+        say(f"  and {len(proved) - MOST_NOTED:,} more; --json has all")
+
+
 def _print_notes(found: "FirstRows") -> None:
     """What was read in another form, shortened in the prompt, or is not whole."""
     blocks = [(block.row.task_id, block.notes) for block in found.blocks or ()]
@@ -192,4 +212,5 @@ def _row_json(row: "ExportedBlock") -> dict[str, object]:
         **row.facts.as_json(),
         "data": stored_json(row.data),
         **({"notes": stored_json(row.notes)} if row.notes else {}),
+        **({"quotes": quotes} if (quotes := row.quotes) else {}),
     }

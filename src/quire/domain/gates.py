@@ -35,6 +35,7 @@ class NoteKind(StrEnum):
     DROPPED = "dropped"  # nobody asked for it
     COMPRESSED = "compressed"  # a text of the prompt: `written` tokens were shortened to `read`
     RANKED_BY_WORDS = "ranked_by_words"  # such a text, because whoever was to rank it could not
+    QUOTED = "quoted"  # words of the block prove it: `written` stands at `read`, from:to
     INCOMPLETE = "incomplete"  # it is not whole, and nobody goes on with it: `written` says why
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.models import Params
+from quire.domain.quotes import QuotedField, asked_schema, quoted_fields
 
 DEFAULT_INSTRUCTIONS = "Extract the requested fields from each block of the document."
 DEFAULT_PROMPT = "Fill in the fields for each block below."
@@ -47,6 +48,16 @@ class Schema:
     def record_schema(self) -> dict[str, Json]:
         """The plain JSON Schema that one task's data must satisfy."""
         return {key: value for key, value in self.body.items() if key != "prompt_config"}
+
+    @property
+    def quoted_fields(self) -> tuple[QuotedField, ...]:
+        """The fields that ask for words which prove them."""
+        return quoted_fields(self.body)
+
+    @property
+    def asked_schema(self) -> dict[str, Json]:
+        """The plain JSON Schema of one task's answer: its data, and the quotes asked for."""
+        return asked_schema(self.record_schema)
 
 
 @dataclass(frozen=True, slots=True)

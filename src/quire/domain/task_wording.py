@@ -38,6 +38,8 @@ def note_text(note: ReadingNote) -> str:
         return f"{note.path}: was compressed from about {before:,} tokens to {after:,}"
     if note.kind == NoteKind.RANKED_BY_WORDS:
         return f"{note.path}: its passages were ranked by shared words, for want of embeddings"
+    if note.kind == NoteKind.QUOTED:
+        return f'{note.path}: shown by "{note.written}"'
     if note.kind == NoteKind.DROPPED:
         return f"{note.path}: is dropped, nobody asked for it"
     if note.kind == NoteKind.INCOMPLETE:

@@ -24,6 +24,7 @@ from quire.export.column_types import (
     schema_columns,
 )
 from quire.export.critic_words import ExportedVerdict, critic_columns, read_stored
+from quire.export.quote_columns import quote_columns, quote_values, quoted_fields_of
 from quire.export.result_rows import (
     ExportedTask,
     judged_blocks,
@@ -140,6 +141,7 @@ def _block_table(
 ) -> FlatTable:
     fields = schema_columns(stage.record.properties)
     names = [column.name for column in fields]
+    quoted = quote_columns(stage.record.quoted_fields)
     spoken: tuple[Column, ...] = ()
     if source.recipe.critics_of(stage.name):
         said = (block.critics for block in judged_blocks(tx, source, stage, chosen))
@@ -167,11 +169,17 @@ def _block_table(
                 read_stored(row.task_id, block.notes),
                 row.reused_from,
                 *map(data.get, names),
+                *quote_values(quoted, block.stored_notes if quoted else None),
             )
             yield own + _spoken_values(spoken, block.critics) if spoken else own
 
     own = _own_columns(BLOCK_COLUMNS, names, _run_key_type(tx, source))
-    return FlatTable((*own, *fields, *spoken), read_rows)
+    return FlatTable((*own, *fields, *_rename_columns(quoted, names), *spoken), read_rows)
+
+
+def _rename_columns(columns: Sequence[Column], data: Container[str]) -> tuple[Column, ...]:
+    """Columns of ours beside those of the data, which keep their names."""
+    return tuple(column._replace(name=_own_name(column.name, data)) for column in columns)
 
 
 def _spoken_values(columns: Sequence[Column], critics: Iterable[ExportedVerdict]) -> FlatRow:
@@ -217,6 +225,7 @@ def _task_table(
 
     fields = _task_fields(stages, read_tasks)
     names = [column.name for column in fields]
+    quoted = quote_columns(quoted_fields_of(stages))
     spoken: tuple[Column, ...] = ()
     if any(source.recipe.critics_of(stage.name) for stage in stages):
         spoken = _critic_columns(source, (row.critics for row in read_tasks()))
@@ -224,11 +233,12 @@ def _task_table(
     def read_rows() -> Iterator[FlatRow]:
         for row in read_tasks():
             data = row.fields
-            own = (*_task_values(row), *map(data.get, names))
+            proofs = quote_values(quoted, row.stored_notes if quoted else None)
+            own = (*_task_values(row), *map(data.get, names), *proofs)
             yield own + _spoken_values(spoken, row.critics) if spoken else own
 
     own = _own_columns(TASK_COLUMNS, names, _run_key_type(tx, source))
-    return FlatTable((*own, *fields, *spoken), read_rows)
+    return FlatTable((*own, *fields, *_rename_columns(quoted, names), *spoken), read_rows)
 
 
 def _task_values(row: ExportedTask) -> FlatRow:

@@ -70,6 +70,8 @@ def _block_line(
     }
     if row.notes:
         defined["notes"] = orjson.Fragment(row.notes)
+    if schema.quoted_fields:
+        defined["quotes"] = row.quotes
     if block.reused_from is not None:
         defined["reused_from"] = block.reused_from
     if judged:

@@ -21,6 +21,7 @@ from quire.export.critic_words import (
     data_columns,
     json_fragment,
 )
+from quire.export.quote_columns import quotes_json, without_quotes
 from quire.export.result_selection import (
     EVERY_ROW,
     WITH_DATA,
@@ -164,6 +165,16 @@ class ExportedBlock(NamedTuple):
     @property
     def notes(self) -> str | None:
         """What of it was read in another form than it was written in, as JSON."""
+        return without_quotes(self.stored_notes)
+
+    @property
+    def quotes(self) -> list[dict[str, Json]]:
+        """The words of the block that prove values of it, each with its place."""
+        return quotes_json(self.stored_notes, self.row.locator, self.row.content)
+
+    @property
+    def stored_notes(self) -> str | None:
+        """All that was noted of it, as it is kept."""
         return self.row.notes if self.status in WITH_DATA else None
 
     @property
@@ -269,6 +280,16 @@ class ExportedTask:
     @property
     def notes(self) -> str | None:
         """What of it was read in another form than it was written in, as JSON."""
+        return without_quotes(self.stored_notes)
+
+    @property
+    def quotes(self) -> list[dict[str, Json]]:
+        """The words of its block that prove values of it, each with its place."""
+        return quotes_json(self.stored_notes, self.outcome.locator, self.outcome.content)
+
+    @property
+    def stored_notes(self) -> str | None:
+        """All that was noted of it, as it is kept."""
         return self.outcome.notes if self.status in WITH_DATA else None
 
     @property
@@ -316,6 +337,7 @@ class ExportedTask:
             "critics": [critic.as_json() for critic in self.critics],
             **self.facts.as_json(),
             **({"notes": json_fragment(self.notes)} if self.notes else {}),
+            **({"quotes": quotes} if (quotes := self.quotes) else {}),
             **({"reused_from": outcome.reused_from} if outcome.reused_from else {}),
         }
 

@@ -17,11 +17,13 @@ from quire.domain.ids import LaneId, RunId, StageId, hash_number
 from quire.domain.models import Limits, ModelFacts, Params, StructuredOutput, Usage
 from quire.domain.policy import Policy
 from quire.domain.pricing import price_call
+from quire.domain.quotes import QuotedField
 from quire.domain.recipes import Stage
 from quire.domain.requests import CallText, QueuedRequest
 from quire.domain.runs import BATCH, DIRECT, Lane
 from quire.gates.chain import GateChain, gate_versions
 from quire.gates.packed_json import GATE_VERSION
+from quire.gates.quotes import QUOTE_GATE_VERSION
 from quire.gates.shape import Shape
 from quire.ledger.ledger import Transaction
 from quire.pipeline.run_spec import RunSpec, StagePrompt, read_run_spec
@@ -103,6 +105,7 @@ class LaneContext:
     prefix: Prefix
     prefix_bytes: int  # system, wire schema and the stage's prompt
     shape: Shape
+    quotes: tuple[QuotedField, ...]  # fields that ask for words of the block
     output_shape: OutputShape
     token_use: TokenUse  # what calls are forecast to take, before any was answered
     budget: Budget  # before anything was learnt of the model's tokens
@@ -317,7 +320,6 @@ def build_lane_context(lane: Lane, spec: RunSpec, places: Places) -> LaneContext
     head_bytes, prompt_bytes = prefix_bytes(head), len(stage.prompt.encode())
     caching, long_lived = _caching(lane, policy, facts, _kept_text(head, stage_prompt))
     gates = [] if spec.missing_plugins else spec.gates_of(stage)  # then nobody packs or judges
-    version = _gate_version(stage, gates)
     cap, longest = pack_cap(stage, policy), reserved_output(facts)
     return LaneContext(
         run_id=lane.run_id,
@@ -332,6 +334,7 @@ def build_lane_context(lane: Lane, spec: RunSpec, places: Places) -> LaneContext
         prefix=head,
         prefix_bytes=0 if facts.embeds else head_bytes + prompt_bytes,
         shape=_shape(stage, is_lenient(policy, weakest_form(facts, places.values()))),
+        quotes=stage.schema.quoted_fields if stage.schema else (),
         output_shape=output_shape(stage.schema, policy.estimated_output_per_task),
         token_use=guess_token_use(stage, facts, head),
         budget=call_budget(facts, head_bytes, prompt_bytes, longest, cap),
@@ -339,7 +342,7 @@ def build_lane_context(lane: Lane, spec: RunSpec, places: Places) -> LaneContext
         model_no=spec.model_numbers[lane.model],
         stage_prompt=stage_prompt,
         gates=gates,
-        installed_gate_version=version,
+        installed_gate_version=_gate_version(stage, gates),
         caching=caching,
         long_lived=long_lived,
         by_block=stage_prompt.by_block,
@@ -357,7 +360,7 @@ def asked_words(stage: Stage) -> str:
 
 
 def _shape(stage: Stage, lenient: bool) -> Shape:
-    return Shape(stage.schema.record_schema if stage.schema else {}, lenient=lenient)
+    return Shape(stage.schema.asked_schema if stage.schema else {}, lenient=lenient)
 
 
 def is_lenient(policy: Policy, form: StructuredOutput) -> bool:
@@ -378,7 +381,8 @@ def _gate_version(stage: Stage, gates: GateChain) -> str:
     """Name what judges answers; records have passed the packed form of the first gate."""
     if stage.schema is None:
         return gate_versions(gates)
-    return "+".join([GATE_VERSION, *filter(None, [gate_versions(gates[1:])])])
+    quotes = QUOTE_GATE_VERSION if stage.record.quoted_fields else ""
+    return "+".join([GATE_VERSION, *filter(None, [quotes, gate_versions(gates[1:])])])
 
 
 def _kept_text(head: Prefix, stage_prompt: StagePrompt) -> str:

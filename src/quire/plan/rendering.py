@@ -94,8 +94,9 @@ def render_prefix(stage: Stage) -> Prefix:
         .replace("{form}", NESTED_FORM if nested else FLAT_FORM)
         .replace("{where}", " and its fields inside data" if nested else " beside its fields")
     )
-    system = f"{stage.instructions}\n\n{framing}\n{plain_json(schema.record_schema)}"
-    output_schema = _wire_schema(schema.record_schema, nested)
+    asked = schema.asked_schema
+    system = f"{stage.instructions}\n\n{framing}\n{plain_json(asked)}"
+    output_schema = _wire_schema(asked, nested)
     digest = sha256(f"{system}\n{plain_json(output_schema)}".encode()).digest()
     return Prefix(system=system, output_schema=output_schema, nested=nested, hash=digest)
 

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from quire.domain.data import Json, JsonObject
+from quire.domain.data import Json, JsonObject, as_object
 from quire.domain.models import CacheMarking, ModelFacts
 from quire.domain.policy import Policy
 from quire.domain.recipes import Schema, Stage
@@ -99,12 +99,13 @@ def output_shape(schema: Schema | None, floor: int) -> OutputShape:
     """
     if schema is None:
         return OutputShape(max(floor, TEXT_TOKENS), 0)
-    properties = schema.properties
+    asked = schema.asked_schema
+    properties = as_object(asked["properties"])
     fixed = max(floor, 120 + 40 * len(properties))
     for key, field in properties.items():
         if isinstance(field, Mapping):
             fixed += _field_tokens(key.lower(), field)
-    return OutputShape(fixed, sum(map(_restates, _iter_fields(schema.record_schema))))
+    return OutputShape(fixed, sum(map(_restates, _iter_fields(asked))))
 
 
 def learn_output(samples: Sequence[OutputSample]) -> OutputPercentiles | None:

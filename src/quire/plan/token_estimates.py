@@ -36,7 +36,7 @@ class RecordSize(NamedTuple):
 
 def typical_record_size(schema: Schema) -> RecordSize:
     """Size a typical record of a schema."""
-    inside = _object_size(schema.record_schema)
+    inside = _object_size(schema.asked_schema)
     return RecordSize(RECORD_BYTES + inside.fixed, inside.restated)
 
 

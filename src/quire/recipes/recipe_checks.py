@@ -8,6 +8,7 @@ from itertools import chain, pairwise
 from quire.domain.data import Json
 from quire.domain.errors import Mistake, RecipeInvalid
 from quire.domain.groupings import ABOUT_RESULTS, OF_WHOLE_STAGE, Driver
+from quire.domain.quotes import QUOTE
 from quire.domain.recipes import EACH_MODEL, GATE, RECORD, SAME, GateUse, Recipe, Stage
 from quire.gates.gate_parameters import is_reference
 from quire.plan.builtin_groupings import ALL_TO_ONE
@@ -240,6 +241,9 @@ def _stage_problems(stage: Stage, number: int, check: RecipeCheck) -> Problems:
     yield from rule_problems(stage.params.as_json(), PARAM_RULES, (*place, "params"))
     for key, message in stage_layer(stage.policy)[1]:
         yield RecipeProblem((*place, "policy", key), message)
+    if stage.schema is not None and stage.schema.quoted_fields and stage.about != "each_block":
+        message = f"{QUOTE} is for stages about each_block: there is no block to quote here"
+        yield RecipeProblem((*place, "schema"), message)
     yield from prompt_problems(stage, number, check)
 
 

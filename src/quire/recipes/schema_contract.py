@@ -1,6 +1,7 @@
 """The user-schema contract: finds every mistake of a normalised schema, each with its pointer."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import ceil, isfinite
@@ -11,7 +12,8 @@ import jsonschema_rs
 from quire.domain.data import Json
 from quire.domain.errors import Mistake
 from quire.domain.gates import clip
-from quire.recipes.schema_dialects import QUOTE, TYPES
+from quire.domain.quotes import QUOTE
+from quire.recipes.schema_dialects import TYPES
 from quire.recipes.setting_rules import PROMPT_RULES, is_whole, unknown_message
 
 DEEPEST = 20  # levels of nested fields; deeper ones are a generator's accident
@@ -33,6 +35,7 @@ _KEYWORD_TYPES = {  # keywords that other types ignore in silence
     **dict.fromkeys(("minProperties", "maxProperties", "propertyNames"), ("object",)),
     **dict.fromkeys(("patternProperties", "dependentRequired", "dependentSchemas"), ("object",)),
 }
+_QUOTABLE = re.compile(rf"/properties/[^/]*(/items/properties/[^/]*)?/{QUOTE}")
 _Check: TypeAlias = Callable[[Json, str], Iterator[Mistake]]
 
 
@@ -194,6 +197,14 @@ def _check_names_by_name(value: Json, place: str) -> Iterator[Mistake]:
         yield from _check_required(names, place + pointer(name))
 
 
+def _check_quote(value: Json, place: str) -> Iterator[Mistake]:
+    yield from _check_flag(value, place)
+    if value is True and not _QUOTABLE.fullmatch(place):
+        yield Mistake(
+            place, "a quote is for a field at the top, or of the objects in a list that is there"
+        )
+
+
 def _check_reference(value: Json, place: str) -> Iterator[Mistake]:
     yield Mistake(place, f"refers to {value!r}, which is not in this schema: put it under $defs")
 
@@ -244,7 +255,7 @@ _KEYWORDS: dict[str, _Check] = {
     "maxProperties": _check_size,
     **_CONDITIONS,
     "$ref": _check_reference,
-    QUOTE: _check_flag,
+    QUOTE: _check_quote,
 }
 
 

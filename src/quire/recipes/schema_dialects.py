@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from quire.domain.data import Json, JsonObject
+from quire.domain.quotes import QUOTE
 
 TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
-QUOTE = "x-quote"  # our own: the value comes with words of the block that prove it
 _NUMERIC = ({"integer"}, {"number"})
 _DROPPED = (  # they say nothing about a value
     *("$comment", "$anchor", "$id", "$schema", "$defs", "definitions", "discriminator", "xml"),

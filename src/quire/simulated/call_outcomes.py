@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 from itertools import islice
 
-from quire.domain.data import Json, JsonObject
+from quire.domain.data import Json, JsonObject, as_object
 from quire.domain.models import Usage
+from quire.domain.quotes import is_quote_name
 from quire.domain.requests import Call, Stop
 from quire.simulated.block_answers import (
     AskedBlock,
@@ -36,6 +37,7 @@ BYTES_PER_TOKEN = 4
 # These leave a call without an answer; where several strike, the first one counts.
 UNANSWERED = ("key", "429", "500", "413", "400", "hang", "drop", "garbage")
 _MOST_DRAWS = 20  # to find an answer that differs
+INVENTED_QUOTE = "words that nobody wrote"
 _WRONG = "a simulated value of the wrong type"
 
 
@@ -168,26 +170,34 @@ def _disturb_records(
 ) -> list[JsonObject]:
     changed: list[JsonObject] = []
     packed = ("drift",) if len(blocks) > faults.drift_above else ()
-    names = ("skip", "wrong", "conflict", "duplicate", "noise", *packed)
+    names = ("skip", "wrong", "misquote", "conflict", "duplicate", "noise", *packed)
     for block, record in zip(blocks, records, strict=True):
         struck = (name for name in names if faults.strikes_block(name, attempt_id, *block))
-        match next(struck, ""):
-            case "skip":
-                continue
-            case "wrong":
-                changed.append(_mistype_record(record))
-            case "conflict":  # as valid as the first where the schema leaves a choice
-                other = _alternative_record(record, block, schema) or _mistype_record(record)
-                changed += [record, other]
-            case "duplicate":
-                changed += [record, record]
-            case "noise" | "drift":
-                changed.append(_drift_record(record, block, schema))
-            case _:
-                changed.append(record)
+        changed += _disturb_record(next(struck, ""), record, block, schema)
     if faults.strikes_call("stranger", attempt_id, [block.content for block in blocks]):
         changed.append(_unknown_record(blocks, records))
     return changed
+
+
+def _disturb_record(
+    fault: str, record: JsonObject, block: AskedBlock, schema: JsonObject
+) -> list[JsonObject]:
+    """What one fault makes of a block's record."""
+    made = [record]
+    match fault:
+        case "skip":
+            made = []
+        case "wrong":
+            made = [_mistype_record(record)]
+        case "misquote":
+            made = [as_object(_misquote(record))]
+        case "conflict":  # as valid as the first where the schema leaves a choice
+            made += [_alternative_record(record, block, schema) or _mistype_record(record)]
+        case "duplicate":
+            made += [record]
+        case "noise" | "drift":
+            made = [_drift_record(record, block, schema)]
+    return made
 
 
 def _mistype_record(record: JsonObject) -> dict[str, Json]:
@@ -198,10 +208,23 @@ def _mistype_record(record: JsonObject) -> dict[str, Json]:
     }
 
 
+def _misquote(value: Json) -> Json:
+    """The same with words in its quotes that nobody wrote."""
+    if isinstance(value, list):
+        return [_misquote(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: INVENTED_QUOTE if is_quote_name(name) and inner is not None else _misquote(inner)
+        for name, inner in value.items()
+    }
+
+
 def _drift_record(record: JsonObject, block: AskedBlock, schema: JsonObject) -> JsonObject:
     """Change one field to another valid value, where the schema leaves a choice."""
     other = _alternative_record(record, block, schema) or record
-    changed = (name for name in record if other[name] != record[name])
+    free = (name for name in record if not is_quote_name(name))
+    changed = (name for name in free if other[name] != record[name])
     return {**record, **{name: other[name] for name in islice(changed, 1)}}
 
 

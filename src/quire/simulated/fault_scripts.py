@@ -4,7 +4,7 @@ A script is a comma-separated list, for example `skip=0.1,refuse@FORBIDDEN,429=0
 
 - `name=rate` strikes by chance, drawn anew for every attempt; `name@WORD` strikes always where a
   block's content contains WORD. One name may have both, and several words.
-- For one block: skip, duplicate, conflict, wrong, noise, drift, refuse.
+- For one block: skip, duplicate, conflict, wrong, misquote, noise, drift, refuse.
 - For the whole call (a WORD in any of its blocks will do): stranger, malformed, truncate, empty,
   garbage, hang, drop, key, 400, 413, 429, 500.
 - For the answer of a judge (a WORD anywhere in the message): missing_marker, two_markers, bold,
@@ -29,6 +29,7 @@ BLOCK_FAULTS: Mapping[str, str] = {
     "duplicate": "answers the block twice, alike",
     "conflict": "answers the block twice, differently",
     "wrong": "answers the block with values of the wrong types",
+    "misquote": "answers the block with quotes that do not stand in it",
     "noise": "answers the block with another valid value in one field",
     "drift": "does the same, but only where several blocks share the call",
     "refuse": "declines the whole call that carries the block",

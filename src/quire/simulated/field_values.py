@@ -12,6 +12,8 @@ from zlib import crc32
 from jsonschema_rs import ValidationError, validator_for
 
 from quire.domain.data import Json, JsonObject
+from quire.domain.quotes import is_quote_name
+from quire.simulated.judge_prompts import material_of
 from quire.simulated.pattern_examples import example_match
 
 _ODD = 0x9E3779B97F4A7C15  # multiplying by it spreads every bit, so fields choose independently
@@ -158,6 +160,8 @@ def _steps_between(schema: JsonObject) -> Steps:
 
 RESTATING_NAMES = ("content", "revised", "rewrite")  # keys that contain one restate the block
 FIRST_WORDS = 8
+MOST_QUOTED_WORDS = 5
+_WORD = re.compile(r"\S+")
 _REPEATS = (0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89)
 _FALLBACK_MATCHES = ("1234567890", "12", "abc", "ABC", "2024-01-01", "a1", "Abc abc.")
 _DAYS = 9_131  # from 2000-01-01, twenty-five years
@@ -189,9 +193,22 @@ def string_writer(schema: JsonObject, name: str) -> StringWriter:
     fit = length_fitter(schema)
     if name == "first_40_chars":
         return lambda block: fit(block.content[:40])
+    if is_quote_name(name):
+        return lambda block: fit(_quoted_words(block, seed_of(name)))
     if is_restating_field(name):
         return lambda block: fit(" ".join(block.words))
     return lambda block: fit(" ".join(block.words[:FIRST_WORDS]))
+
+
+def _quoted_words(block: BlockText, seed: int) -> str:
+    """A few words of the block, to the letter; of material, where some of it is marked as such."""
+    text = material_of(block.content) or block.content
+    words = [*_WORD.finditer(text)]
+    if not words:
+        return ""
+    first = choose(block.choice, seed) % len(words)
+    last = min(len(words), first + MOST_QUOTED_WORDS) - 1
+    return text[words[first].start() : words[last].end()]
 
 
 def length_fitter(schema: JsonObject) -> Callable[[str], str]:

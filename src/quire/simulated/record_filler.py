@@ -7,9 +7,10 @@ Each value depends on the field's name, its schema and the text of its own block
   `has_question` whether a "?" occurs; each only where the type allows it, fitted to the bounds.
 - Enums: a stable hash of (field, content) over the non-null members of the right type.
 - Nullable fields are null for one block in four, by the same hash; never those named above, nor
-  those that restate the block.
+  those that restate or quote the block.
 - Strings: a pattern's or a format's first match in the block, else an invented one; a key that
-  contains content, revised or rewrite restates the block with its whitespace normalised; any other
+  contains content, revised or rewrite restates the block with its whitespace normalised; one that
+  ends in _quote is a few words of it, to the letter; any other
   is the first eight words. Clipped to maxLength, padded with dots to minLength.
 - Integers and numbers: within the bounds and steps, by hash. Booleans: by hash.
 - Arrays of plain strings: the block's distinct capitalised words, at most five unless minItems asks
@@ -26,6 +27,7 @@ from itertools import chain, repeat
 from typing import TypeAlias
 
 from quire.domain.data import Json, JsonObject
+from quire.domain.quotes import is_quote_name
 from quire.simulated.field_values import (
     BlockText,
     choose,
@@ -98,7 +100,7 @@ def _nullable_filler(schema: JsonObject, name: str, filler: Filler) -> Filler:
     else:
         branches = [*list_keyword(schema, "anyOf"), *list_keyword(schema, "oneOf")]
         allowed = "null" in type_names(schema) or {"type": "null"} in branches
-    if not allowed or name in EXACT_FIELDS or is_restating_field(name):
+    if not allowed or name in EXACT_FIELDS or is_restating_field(name) or is_quote_name(name):
         return filler
     seed = seed_of(name) ^ _NULL_SEED
     return lambda block: filler(block) if choose(block.choice, seed) % 4 else None

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from quire.domain.gates import ReadingNote
 from quire.domain.ids import AttemptId, RequestId, ResultId, RunId, StageId, TaskId, WorkspaceId
 from quire.domain.requests import AnsweredAttempt
 from quire.domain.states import REVIEW, TASK, ReviewMove, ReviewState, TaskMove, TaskState
@@ -11,6 +12,7 @@ from quire.domain.tasks import LeavingOut
 from quire.ledger.connection import Connection
 from quire.ledger.stored_values import storable_text, to_micros
 from quire.ledger.tables.attempts import to_answered
+from quire.ledger.tables.results import notes_json
 from quire.ledger.tables.table import Table, allowed_sources
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.tables.tasks import PURGED
@@ -51,6 +53,7 @@ class TaskForDecision(NamedTuple):
     data: str | None  # JSON
     gate_version: str | None
     review_state: ReviewState | None
+    notes: str | None  # JSON
 
 
 class Controls(Table):
@@ -181,7 +184,12 @@ class Controls(Table):
         return bool(self._run("supersede_edited_result", id=result, now=to_micros(now)))
 
     def add_edited_result(
-        self, task: TaskForDecision, data: str, reviewer: str, now: datetime
+        self,
+        task: TaskForDecision,
+        data: str,
+        notes: tuple[ReadingNote, ...],
+        reviewer: str,
+        now: datetime,
     ) -> None:
         """Keep a person's own result of a task whose last one made way."""
         self._connection.change(
@@ -190,6 +198,7 @@ class Controls(Table):
             version=task.version,
             gate_version=task.gate_version,
             data=data,
+            notes=notes_json(notes),
             review=str(ReviewState.EDITED),
             reviewer=storable_text(reviewer),
             now=to_micros(now),

@@ -291,6 +291,10 @@ class Subjects(Table):
         """Tasks with all that is said of them alone."""
         return self._list(SubjectRow, "subjects_of_tasks", ids=list(tasks))
 
+    def contents_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, str]:
+        """The texts of the blocks that some tasks are about."""
+        return dict(self._run("contents_of_tasks", ids=list(tasks)))
+
     def parts_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, str]:
         """What groupings said of some tasks, where they said something, as JSON."""
         return dict(self._run("parts_of_tasks", ids=list(tasks)))

@@ -27,7 +27,7 @@ def next_move(
     given: GivenAnswer, member: Member, judged: ResponseJudgement, *, last: bool
 ) -> ChainMove:
     """Decide about the answer to a lone task; of most there is nothing to decide."""
-    context, answered, _, chain = given
+    context, answered, chain = given.context, given.answered, given.chain
     policy = context.policy
     usual = judged.clean and not chain and not _may_declare(context)
     if usual or not policy.max_continuations or answered.stop is Stop.REFUSAL:

@@ -14,10 +14,13 @@ from quire.domain.tasks import Member, MemberRow
 from quire.gates.assembly import assemble_chain, find_gap
 from quire.gates.chain import judge_answer_text, judge_data, reads_a_form
 from quire.gates.packed_json import judge_pack
+from quire.gates.quotes import judge_quotes
 from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import LaneContext
 
 Parts = Mapping[TaskId, JsonObject]  # what groupings said of tasks
+Contents = Mapping[TaskId, str]  # of the blocks that tasks are about, where quotes are looked for
+NO_CONTENTS: Contents = {}
 AnyMember = TypeVar("AnyMember", Member, MemberRow)
 
 
@@ -27,6 +30,11 @@ def parts_of(tx: Transaction, context: LaneContext, tasks: Sequence[TaskId]) -> 
         return {}
     parts = tx.subjects.parts_of_tasks(tasks)
     return {task: context.spec.parse_part(text) for task, text in parts.items()}
+
+
+def contents_of(tx: Transaction, context: LaneContext, tasks: Sequence[TaskId]) -> Contents:
+    """The blocks of tasks, where their answers quote them; else nothing is read."""
+    return tx.subjects.contents_of_tasks(tasks) if context.quotes and tasks else NO_CONTENTS
 
 
 class WholeAnswer(NamedTuple):
@@ -44,14 +52,15 @@ class GivenAnswer(NamedTuple):
     answered: AnsweredAttempt
     parts: Parts
     chain: Sequence[AnswerPiece] = ()
+    contents: Contents = NO_CONTENTS
 
 
 def whole_answer(given: GivenAnswer) -> WholeAnswer:
     """What was said in all; what the model thought before each piece is no part of it."""
-    context, answered, _, chain = given
+    context, answered, chain = given.context, given.answered, given.chain
     own = _answer_text(context, answered)
     text, added = assemble_chain(chain, own, json=context.answers_json)
-    schema = context.stage.schema.record_schema if context.stage.schema else None
+    schema = context.stage.schema.asked_schema if context.stage.schema else None
     gap = find_gap(text, answered.stop, schema, json=context.answers_json)
     if gap is None and chain and not added:  # nothing came to what was open before
         gap = chain[-1].gap
@@ -67,13 +76,16 @@ def judge_stored_answers(
     for row in tx.subjects.members_of_requests(requests) if requests else ():
         members[row.request_id].append(row)
     chains = tx.pieces.pieces_before([item.parent for item in answers if item.parent])
+    carried_tasks = [row.task_id for rows in members.values() for row in rows]
+    contents = contents_of(tx, context, carried_tasks)
     judged: dict[tuple[TaskId, AttemptId], Verdict] = {}
     for answer in answers:
         carried = members[answer.request_id]
         if chain := chains.get(answer.parent or AttemptId(0), ()):
-            verdicts = judge_pieces(GivenAnswer(context, answer, parts, chain), carried).verdicts
+            given = GivenAnswer(context, answer, parts, chain, contents)
+            verdicts = judge_pieces(given, carried).verdicts
         else:
-            verdicts = judge_answer(context, answer, carried, parts).verdicts
+            verdicts = judge_answer(context, answer, carried, parts, contents).verdicts
         for row in carried:
             judged[row.task_id, answer.attempt_id] = verdicts[row.wire_id]
     return judged
@@ -82,7 +94,7 @@ def judge_stored_answers(
 def judge_pieces(given: GivenAnswer, members: Sequence[AnyMember]) -> ResponseJudgement:
     """Judge an answer that came in pieces as one; if it is not whole, what was accepted says so."""
     if given.answered.stop is Stop.REFUSAL:
-        return judge_answer(given.context, given.answered, members, given.parts)
+        return judge_answer(given.context, given.answered, members, given.parts, given.contents)
     return _judge_whole(given, members, whole_answer(given))
 
 
@@ -96,7 +108,7 @@ def _judge_whole(
     given: GivenAnswer, members: Sequence[AnyMember], whole: WholeAnswer
 ) -> ResponseJudgement:
     ended = given.answered._replace(text=whole.text, stop=Stop.END, reasoning="")
-    judged = judge_answer(given.context, ended, members, given.parts)
+    judged = judge_answer(given.context, ended, members, given.parts, given.contents)
     return judged if whole.gap is None else _note_incomplete(judged, whole.gap)
 
 
@@ -112,7 +124,11 @@ def _note_incomplete(judged: ResponseJudgement, gap: Gap) -> ResponseJudgement:
 
 
 def judge_answer(
-    context: LaneContext, answered: AnsweredAttempt, members: Sequence[AnyMember], parts: Parts
+    context: LaneContext,
+    answered: AnsweredAttempt,
+    members: Sequence[AnyMember],
+    parts: Parts,
+    contents: Contents = NO_CONTENTS,
 ) -> ResponseJudgement:
     """Judge one answer: a text as a whole, records one by one."""
     text = _answer_text(context, answered)
@@ -125,15 +141,26 @@ def judge_answer(
         context.shape,
         context.prefix.nested,
     )
-    if len(context.gates) == 1:
+    if len(context.gates) == 1 and not context.quotes:
         return judged
     tasks = {member.wire_id: member.task_id for member in members}
+    verdicts = judged.verdicts
+    if context.quotes:
+        verdicts = {
+            uid: judge_quotes(verdict, context.quotes, contents.get(tasks[uid], ""))
+            for uid, verdict in verdicts.items()
+        }
     verdicts = {
         uid: _judge_further(context, verdict, parts.get(tasks[uid], {}))
-        for uid, verdict in judged.verdicts.items()
+        for uid, verdict in verdicts.items()
     }
     passed = all(verdict.judgement is Judgement.ACCEPT for verdict in verdicts.values())
     return judged._replace(verdicts=verdicts, clean=judged.clean and passed)
+
+
+def reading_notes(verdict: Verdict) -> list[ReadingNote]:
+    """What was done to read an answer; quotes are a part of what it says."""
+    return [note for note in verdict.notes if note.kind is not NoteKind.QUOTED]
 
 
 def _answer_text(context: LaneContext, answered: AnsweredAttempt) -> str:

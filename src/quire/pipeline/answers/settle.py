@@ -44,12 +44,15 @@ from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.answers.chains import next_move
 from quire.pipeline.answers.judging import (
     AnyMember,
+    Contents,
     GivenAnswer,
     Parts,
+    contents_of,
     judge_answer,
     judge_as_it_stands,
     judge_pieces,
     parts_of,
+    reading_notes,
 )
 from quire.pipeline.calls.compress import with_compression_notes
 from quire.pipeline.calls.embed import settle_embeddings
@@ -95,6 +98,7 @@ class _Outcome:
         self.contexts: dict[StageId, LaneContext] = {}  # of any model
         self.lanes: dict[LaneId, LaneContext] = {}
         self.parts: Parts = {}  # what groupings said of tasks
+        self.contents: Contents = {}  # of blocks that are quoted
         self.reading: list[tuple[RequestId, TaskId]] = []  # accepted, and made from other results
         self.repairing: list[TaskId] = []  # to be asked with the reasons why the last did not do
         self.chains: Mapping[AttemptId, Sequence[AnswerPiece]] = {}  # by the last piece of each
@@ -185,9 +189,10 @@ def _load_judging_inputs(
             outcome.lanes[attempt.lane_id] = outcome.contexts[attempt.stage_id] = context
     for stage, context in outcome.contexts.items():
         criticised = context.spec.critics_of(context.stage)
-        if context.by_block and not criticised:
+        if context.by_block and not criticised and not context.quotes:
             continue
         tasks = [member.task_id for request in asked[stage] for member in members.get(request, ())]
+        outcome.contents = {**outcome.contents, **contents_of(tx, context, tasks)}
         outcome.parts = {**outcome.parts, **parts_of(tx, context, tasks)}
         if criticised:
             outcome.taken |= tx.results.tasks_with_results(tasks)
@@ -208,11 +213,11 @@ def _judge_and_gather(
 ) -> None:
     context = outcome.lanes[answered.lane_id]
     chain = outcome.chains.get(answered.parent, ()) if answered.parent is not None else ()
-    given = GivenAnswer(context, answered, outcome.parts, chain)
+    given = GivenAnswer(context, answered, outcome.parts, chain, outcome.contents)
     if chain:
         judged = judge_pieces(given, members)
     else:
-        judged = judge_answer(context, answered, members, outcome.parts)
+        judged = judge_answer(context, answered, members, outcome.parts, outcome.contents)
     last = _end_request(answered, outcome)
     waiting = [
         member
@@ -274,7 +279,7 @@ def _decide(
     *,
     last: bool,
 ) -> None:
-    context, answered, _, chain = given
+    context, answered, chain = given.context, given.answered, given.chain
     owed = {
         member.wire_id: TaskTries(
             tries=member.tries, calls=member.calls + 1, pack_cap=member.pack_cap
@@ -361,7 +366,7 @@ def _gather_verdicts(
             answered.request_id,
             member.ordinal,
             verdict.judgement.value,
-            "; ".join((*verdict.reasons, *map(note_text, verdict.notes))) or None,
+            "; ".join((*verdict.reasons, *map(note_text, reading_notes(verdict)))) or None,
         )
         for member, verdict in zip(members, verdicts, strict=True)
     )

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from quire.domain.data import Json, as_object, plain_json, stored_json
 from quire.domain.errors import IllegalMove, NotFound, UsageError
-from quire.domain.gates import Judgement, Verdict
+from quire.domain.gates import Judgement, ReadingNote, Verdict
 from quire.domain.ids import ResultId, RunId, TaskId
+from quire.domain.quotes import split_notes, value_at
 from quire.domain.reasons import EventKind, HoldKind, ResumeCause
 from quire.domain.requests import Stop
 from quire.domain.states import REVIEW, ReviewMove, ReviewState, RunState, TaskMove, TaskState
@@ -75,10 +76,11 @@ def edit(
     found, result = _open_decision(tx, spec, task, ReviewMove.EDIT, request)
     if result is None:
         return _repeated_decision(spec, found)
-    text = plain_json(_check_data(spec, found, data))
+    edited = _check_data(spec, found, data)
     if not tx.controls.supersede_edited_result(result, request.now):
         raise _overtaken_error(found)
-    tx.controls.add_edited_result(found, text, request.reviewer, request.now)
+    quotes = tuple(_standing_quotes(found, edited))
+    tx.controls.add_edited_result(found, plain_json(edited), quotes, request.reviewer, request.now)
     return _confirm_result(tx, spec, found, request, EventKind.EDITED)
 
 
@@ -245,6 +247,14 @@ def _check_data(spec: RunSpec, found: TaskForDecision, data: Json) -> Json:
     if verdict.judgement is not Judgement.ACCEPT:
         raise _edit_error(found, verdict.reasons)
     return verdict.data
+
+
+def _standing_quotes(found: TaskForDecision, edited: Json) -> Iterator[ReadingNote]:
+    """The quotes of values that a person left as they were."""
+    before = stored_json(found.data)
+    for quote in split_notes(stored_json(found.notes)).quotes:
+        if value_at(before, quote.path) == value_at(edited, quote.path):
+            yield quote.as_note()
 
 
 def _judge_edit(spec: RunSpec, found: TaskForDecision, data: Json) -> Verdict:

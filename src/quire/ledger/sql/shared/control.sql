@@ -155,7 +155,7 @@ WHERE c.workspace_id = :workspace AND c.id IN (:ids...) ORDER BY t.id
 
 -- name: get_task_for_decision
 -- One task with its current result, as a person who decides about it sees it.
-SELECT t.id, t.run_id, t.stage_id, t.state, t.version, t.part, r.id, r.data, r.gate_version, r.review_state
+SELECT t.id, t.run_id, t.stage_id, t.state, t.version, t.part, r.id, r.data, r.gate_version, r.review_state, r.notes
 FROM tasks t LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
 WHERE t.workspace_id = :workspace AND t.id = :id
 
@@ -170,8 +170,8 @@ UPDATE results SET superseded_at = :now WHERE id = :id AND superseded_at IS NULL
 
 -- name: add_edited_result
 -- A person's own result, in the place of the one that was superseded.
-INSERT INTO results (task_id, version, gate_version, data, review_state, reviewer, reviewed_at, created_at, origin)
-VALUES (:task, :version, :gate_version, :data, :review, :reviewer, :now, :now, 'person')
+INSERT INTO results (task_id, version, gate_version, data, notes, review_state, reviewer, reviewed_at, created_at, origin)
+VALUES (:task, :version, :gate_version, :data, :notes, :review, :reviewer, :now, :now, 'person')
 
 -- name: clear_task_error
 -- A person's word stands: nothing that was said against the answer does.

@@ -26,6 +26,10 @@ WHERE t.workspace_id = :workspace AND t.id IN (:ids...) ORDER BY t.id
 -- name: parts_of_tasks
 SELECT id, part FROM tasks WHERE workspace_id = :workspace AND id IN (:ids...) AND part IS NOT NULL
 
+-- name: contents_of_tasks
+SELECT t.id, b.content FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+WHERE t.workspace_id = :workspace AND t.id IN (:ids...)
+
 -- name: inputs_of_tasks
 -- What some tasks read, in order, with the results that are current.
 SELECT ti.task_id, ti.ordinal, s.name, r.id, r.data, coalesce(i.document_id, b.document_id), i.model_no, i.sample, i.state
