@@ -12,7 +12,8 @@ import psycopg_pool
 
 from quire.domain.errors import LedgerError, LedgerUnavailable, NewerLedger
 from quire.ledger.connection import Row
-from quire.ledger.statements import Statement, load
+from quire.ledger.statements import Statement, load, migrations
+from quire.ledger.view_scripts import create_views, drop_views
 
 CHANNEL = "quire"
 MIGRATION_LOCK = 7_183_047  # any number, the same in every process
@@ -161,9 +162,16 @@ class PostgresDatabase:
                     f" knows {newest})",
                     "upgrade Quire to use it",
                 )
+            if version == newest:
+                return
+            for statement in drop_views():
+                raw.execute(statement)
             for number in sorted(no for no in scripts if no > version):
                 raw.execute(scripts[number])
                 raw.execute("INSERT INTO quire_version VALUES (%s)", (number,))
+            if newest >= max(migrations(self.dialect)):  # older tables have no views
+                for statement in create_views(self.dialect):
+                    raw.execute(statement)
 
     def fail_if_busy(self) -> AbstractContextManager[None]:
         """Nothing to do: rows are locked one by one, and never for long."""

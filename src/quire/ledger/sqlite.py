@@ -13,7 +13,8 @@ import orjson
 from quire.domain.errors import LedgerBusy, LedgerError, LedgerUnavailable, NewerLedger
 from quire.domain.ids import hash_number
 from quire.ledger.connection import Row
-from quire.ledger.statements import ROWS_PER_INSERT, Statement, load
+from quire.ledger.statements import ROWS_PER_INSERT, Statement, load, migrations
+from quire.ledger.view_scripts import create_views, drop_views
 
 PAGE_BYTES = 8192  # a commit writes half as many pages as with 4096, and takes a quarter less
 CHECKPOINT_PAGES = 4000  # of the log; a page that changed often is then copied once
@@ -172,10 +173,7 @@ class SqliteDatabase:
             self._writer.create_function("hash_number", 1, hash_number, deterministic=True)
             self._begin_immediate()
             try:
-                version = self._read_version(newest)
-                for number in sorted(no for no in scripts if no > version):
-                    for statement in _split_script(scripts[number]):
-                        self._writer.execute(statement)
+                self._change_tables(scripts, self._read_version(newest))
                 self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
                 self._writer.execute(f"PRAGMA user_version = {newest:d}")
                 self._writer.execute("COMMIT")
@@ -183,6 +181,13 @@ class SqliteDatabase:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise
+
+    def _change_tables(self, scripts: dict[int, str], version: int) -> None:
+        later = sorted(number for number in scripts if number > version)
+        tables = chain.from_iterable(_split_script(scripts[number]) for number in later)
+        whole = max(scripts) >= max(migrations(self.dialect))  # older tables have no views
+        for statement in chain(drop_views(), tables, create_views(self.dialect) if whole else ()):
+            self._writer.execute(statement)
 
     def wait(self, seconds: float) -> None:
         """Look again after a moment."""

@@ -1,0 +1,1 @@
+-- Views for people and their tools: they are in sql/views, and made anew after every migration.
