@@ -8,6 +8,8 @@ from quire.domain.errors import IllegalMove, NotFound
 from quire.domain.ids import RunId
 from quire.domain.runs import Progress
 from quire.domain.states import RunState
+from quire.pipeline.commands.start import run_key
+from tests.ledger.raw import Raw
 from tests.world import METADATA, World, sentences
 
 Worlds = Callable[..., World]
@@ -279,3 +281,23 @@ def test_fields_come_back_in_the_order_of_the_schema(world: Worlds) -> None:
     row = here.run().rows()[0]
 
     assert list(row)[-3:] == ["word_count", "first_40_chars", "has_question"]
+
+
+def test_a_run_that_a_version_without_embedders_began_is_gone_on_with(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(5))
+    order = here.engine.orders.resolve(schema=METADATA, model="simulated/small", policy={})
+    began = here.engine.start(order)
+    raw = Raw(here.url)
+    raw.rows("UPDATE runs SET run_key = :key", key=run_key(order, unknown=("embedder",)))
+    raw.close()
+
+    again = here.engine.start(order)
+    other = here.engine.start(
+        here.engine.orders.resolve(
+            schema=METADATA, model="simulated/small", policy={"embedder": "words"}
+        )
+    )
+
+    assert (again.id, again.goes_on) == (began.id, True)
+    assert other.id != began.id

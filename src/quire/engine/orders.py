@@ -24,7 +24,7 @@ from quire.ledger.ledger import Ledger
 from quire.ledger.tables.runs import ProbeQuestion
 from quire.pipeline.commands.earlier import EarlierAnswers, find_earlier
 from quire.pipeline.commands.reuse import carry_over, reusable_stages
-from quire.pipeline.commands.start import Order, Reuse, StartedRun, run_key, start
+from quire.pipeline.commands.start import Order, Reuse, StartedRun, find_run, start
 from quire.pipeline.run_spec import possible_models
 from quire.plan.routing import with_usual_route
 from quire.plan.stage_lineage import recipe_lineage
@@ -159,7 +159,7 @@ class Orders:
     def is_begun(self, order: Order) -> bool:
         """Whether the same order was given before, so that its run would go on."""
         with self._context.ledger.snapshot() as tx:
-            return not order.new and tx.runs.newest_run_of_key(run_key(order)) is not None
+            return not order.new and find_run(tx, order) is not None
 
     def start(self, order: Order, forecasts: Sequence[ForecastRow] = ()) -> StartedRun:
         """Begin a run, or go on with that of the same order; of a new one keep its forecast."""

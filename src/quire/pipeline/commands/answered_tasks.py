@@ -26,7 +26,7 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.tables.questions import StageTaskCount
 from quire.pipeline.calls.render import reads_many
 from quire.pipeline.commands.answered import stage_question_key, stage_words
-from quire.pipeline.commands.start import Order, run_key
+from quire.pipeline.commands.start import Order, find_run
 from quire.pipeline.run_spec import RunSpec, possible_models
 from quire.plan.builtin_groupings import shows_documents
 from quire.plan.stage_lineage import Relation
@@ -89,7 +89,7 @@ class AnsweredTasks:
         self._overall: dict[str, Fraction] = {}  # by stage
         self._counted: dict[StageId, dict[int, _Counts]] = {}
         self._same: dict[tuple[str, RunId], bool] = {}
-        self._own_run = None if order.new else tx.runs.newest_run_of_key(run_key(order))
+        self._own_run = None if order.new else find_run(tx, order)
 
     def find_asked(self, stage: Stage, planned: Mapping[str, int]) -> dict[str, AskedTasks]:
         """What is still to be asked of a stage, by model, of so many tasks."""

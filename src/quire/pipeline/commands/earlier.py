@@ -9,7 +9,7 @@ from quire.domain.runs import Run
 from quire.domain.states import TaskState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.commands.answered import find_answered
-from quire.pipeline.commands.start import OPERATIONAL, Order, run_key
+from quire.pipeline.commands.start import OPERATIONAL, Order, find_run
 from quire.recipes.policy_layers import policy_from_json
 from quire.recipes.recipe_snapshots import recipe_from_json, recipe_to_json
 
@@ -29,7 +29,7 @@ class EarlierAnswers(NamedTuple):
 def find_earlier(tx: Transaction, order: Order) -> EarlierAnswers | None:
     """What a new run of this order would ask again; nothing, if that is wanted or goes on."""
     unasked = order.new or order.reuse is not None or order.sample is not None
-    if unasked or tx.runs.newest_run_of_key(run_key(order)) is not None:
+    if unasked or find_run(tx, order) is not None:
         return None
     if find_answered(tx, order).blocks:  # those are taken, whichever run they are of
         return None

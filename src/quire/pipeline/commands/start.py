@@ -1,6 +1,6 @@
 """Start: an order becomes a run, or goes on with the run of the same order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -30,6 +30,7 @@ _HOLDS = ("hold_failed_percent", "hold_cost_percent")
 # Nor does how a model is spoken to: what it takes may be stated after it refused something else.
 _SAYING = ("limits", "wire", "max_output")
 _PAYING = ("reuse",)  # nor whether it is paid for once more
+AUTO_EMBEDDER = "auto"  # nobody said who ranks passages
 OPERATIONAL = frozenset((*_SPEED, *_TRAVEL, *_HOLDS, *_PAYING))
 
 
@@ -84,7 +85,7 @@ def start(tx: Transaction, order: Order, now: datetime) -> StartedRun:
     assert not order.policy.probed  # whoever orders has looked the pack size up
     key = run_key(order)
     tx.runs.lock_key(key)  # two equal orders at once are one run
-    known = None if order.new else tx.runs.newest_run_of_key(key)
+    known = None if order.new else find_run(tx, order)
     if known is not None:
         _go_on(tx, known, order, now)
     run = _begin_run(tx, key, order, now) if known is None else known
@@ -180,12 +181,23 @@ def _retry_keys(tx: Transaction, run: RunId, order: Order, now: datetime) -> Non
             clear(tx, now, provider)
 
 
-def run_key(order: Order) -> bytes:
-    """Name an order: two equal ones are the same run."""
+def find_run(tx: Transaction, order: Order) -> RunId | None:
+    """The newest run of the same order that was not cancelled; older versions named it otherwise.
+
+    They knew no embedders: a run that they began is the same where the order leaves that open.
+    """
+    known = tx.runs.newest_run_of_key(run_key(order))
+    if known is None and order.policy.policy.embedder == AUTO_EMBEDDER:
+        known = tx.runs.newest_run_of_key(run_key(order, unknown=("embedder",)))
+    return known
+
+
+def run_key(order: Order, unknown: Collection[str] = ()) -> bytes:
+    """Name an order: two equal ones are the same run; as it was before some settings existed."""
     policy = {
         name: getattr(order.policy.policy, name)
         for name in order.policy.as_json()
-        if name not in OPERATIONAL
+        if name not in OPERATIONAL and name not in unknown
     }
     return fingerprint(
         canonical_json(recipe_to_json(order.recipe)),
