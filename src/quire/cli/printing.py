@@ -137,7 +137,7 @@ def tell_cut(found: Sequence[object], limit: int) -> bool:
 
 
 @contextmanager
-def file_watcher(doing: str, quiet: bool) -> Iterator[Callable[[object], None] | None]:
+def file_watcher(doing: str, quiet: bool) -> Iterator[Callable[..., None] | None]:
     """On a terminal, say which file is worked on: what is being done, how many, and its path."""
     if quiet or not sys.stderr.isatty():
         yield None
@@ -145,10 +145,11 @@ def file_watcher(doing: str, quiet: bool) -> Iterator[Callable[[object], None] |
     seen = 0
     with console(sys.stderr).status(doing) as status:
 
-        def watch(path: object) -> None:
+        def watch(path: object, total: int = 0) -> None:
             nonlocal seen
             seen += 1
-            status.update(f"{doing} {seen:,}: {plain_text(clip(str(path), 60))}")
+            count = f"{seen:,} of {total:,}" if total else f"{seen:,}"
+            status.update(f"{doing} {count}: {plain_text(clip(str(path), 60))}")
 
         yield watch
 

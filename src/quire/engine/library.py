@@ -2,13 +2,14 @@
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Unpack
 
-from quire.domain.documents import Document, LeftOut, ParsedDocument, ReadChoices
+from quire.domain.documents import Document, LeftOut, ParsedDocument, ReadChoices, ReadOptions
 from quire.domain.errors import NotFound, SourceUnreadable, UsageError
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.recipes import Recipe, Schema
@@ -31,8 +32,8 @@ from quire.engine.result_documents import (
 )
 from quire.pipeline.commands.corpus import IngestedSource, PurgeCounts, ingest, purge
 from quire.sources.read_options import make_read_options
+from quire.sources.reading_pool import ReadFile, read_sources
 from quire.sources.source_files import find_sources
-from quire.sources.source_reader import read_source
 
 _log = logging.getLogger("quire")  # what a script's or a notebook's user should hear at once
 
@@ -114,7 +115,7 @@ class Library:
     def ingest(
         self,
         *paths: str | Path,
-        watch: Callable[[Path], None] | None = None,
+        watch: Callable[[Path, int], None] | None = None,
         aside: bool = False,
         keep: bool = False,
         tell: Callable[[str], None] = _log.warning,
@@ -128,22 +129,16 @@ class Library:
         """
         options = make_read_options(choices)
         found = find_sources([os.fspath(path) for path in paths])
-        unchanged = self._known_files.unchanged_files(found.paths, options, aside=aside)
         documents: list[IngestedSource] = []
         refused = list(found.problems)
         left_out = list(found.left_out)
-        for path in found.paths:
-            if watch:
-                watch(path)
-            if path in unchanged:
-                documents.append(_ingested_before(unchanged[path]))
-                continue
-            try:
-                reading, parsed = self._known_files.reading_of(path), read_source(path, options)
-                documents.append(self._ingest_parsed(parsed, reading, aside=aside, keep=keep))
-                left_out += _left_out_of(parsed)
-            except SourceUnreadable as error:
-                refused.append(" ".join(str(error).splitlines()))
+        with closing(self._read_files(found.paths, options, watch, aside=aside)) as files:
+            for reading, file in files:
+                try:
+                    documents.append(self._ingest_file(file, reading, aside=aside, keep=keep))
+                    left_out += _left_out_of(file)
+                except SourceUnreadable as error:
+                    refused.append(" ".join(str(error).splitlines()))
         ingestion = Ingestion(
             documents=tuple(documents), refused=tuple(refused), left_out=tuple(left_out)
         )
@@ -151,12 +146,35 @@ class Library:
             tell(line)
         return ingestion
 
-    def _ingest_parsed(
-        self, parsed: ParsedDocument, reading: SourceReading, *, aside: bool, keep: bool
+    def _read_files(
+        self,
+        paths: Sequence[Path],
+        options: ReadOptions,
+        watch: Callable[[Path, int], None] | None,
+        *,
+        aside: bool,
+    ) -> Generator[tuple[SourceReading, Source | ReadFile], None, None]:
+        """What each file holds now, or what is known of it if it has not changed."""
+        unchanged = self._known_files.unchanged_files(paths, options, aside=aside)
+        new = [path for path in paths if path not in unchanged]
+        # noted before they are read: what changes meanwhile is read again the next time
+        readings = {path: self._known_files.reading_of(path) for path in paths}
+        with closing(read_sources(new, options)) as files:
+            for path in paths:
+                if watch:
+                    watch(path, len(paths))
+                yield readings[path], unchanged.get(path) or next(files)
+
+    def _ingest_file(
+        self, file: Source | ReadFile, reading: SourceReading, *, aside: bool, keep: bool
     ) -> IngestedSource:
+        if isinstance(file, Source):
+            return _ingested_before(file)
+        if file.parsed is None:
+            raise SourceUnreadable(file.refusal)
         with self._context.ledger.transaction() as tx:
             now = self._context.runtime.now()
-            return ingest(tx, parsed, now, reading=reading, aside=aside, keep=keep)
+            return ingest(tx, file.parsed, now, reading=reading, aside=aside, keep=keep)
 
     @cached_property
     def _known_files(self) -> KnownFiles:
@@ -308,9 +326,10 @@ def _ingested_before(source: Source) -> IngestedSource:
     )
 
 
-def _left_out_of(parsed: ParsedDocument) -> Iterator[LeftOut]:
-    for item in parsed.left_out:
-        yield item._replace(source=parsed.source_locator)
+def _left_out_of(file: Source | ReadFile) -> Iterator[LeftOut]:
+    if isinstance(file, ReadFile) and file.parsed:
+        for item in file.parsed.left_out:
+            yield item._replace(source=file.parsed.source_locator)
 
 
 def _ids(over: Documents) -> set[DocumentId]:

@@ -27,7 +27,7 @@ def read_file(open_source: Callable[[], BinaryIO], options: ReadOptions = AS_FOU
     found = BlockList()
     left_out: list[LeftOut] = []
     lines = [f"{name}: {_header(letter, name)}" for name in _SHOWN if _header(letter, name)]
-    if not lines and not letter.keys():
+    if not lines:
         raise BadContent("is no letter: it has no header lines")
     found.add(BlockType.KEY_VALUE_REGION, "\n".join(lines), {"type": "mime_part", "part": "0"})
     for part in _leaves(_LetterPart("", letter)):
