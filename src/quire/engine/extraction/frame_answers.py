@@ -1,7 +1,7 @@
 """Frame answers: the outcomes of rows as columns beside the caller's own, or as objects."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from quire.engine.extraction.frame_kinds import Frame, read_frame
 from quire.engine.extraction.row_outcomes import RowOutcome
 from quire.export.column_types import NUMBER, TEXT, Column, schema_columns
 from quire.export.data_frames import import_packages, make_frame
+from quire.export.quote_columns import quote_columns, quote_values
 from quire.export.result_selection import WITH_DATA
 from quire.recipes.class_schemas import typed_record
 
@@ -91,8 +92,8 @@ def _frame(wanted: AnswerForm, outcomes: Iterable[RowOutcome]) -> Any:
     if kind != frame.kind:
         frame = _as_kind(frame, kind)
     columns = added_columns(wanted.asked.schema, frame.columns)
-    fields = [*wanted.asked.schema.properties]
-    rows = (_values(outcome, fields) for outcome in outcomes)
+    read = value_reader(wanted.asked.schema)
+    rows = map(read, outcomes)
     return frame.with_columns(make_frame(kind, columns, rows))
 
 
@@ -106,29 +107,37 @@ def _as_kind(frame: Frame, kind: str) -> Frame:
     return read_frame(make(rows))  # type: ignore[operator]  # what was named is called
 
 
-def _values(outcome: RowOutcome, fields: Sequence[str]) -> tuple[Any, ...]:
-    data = as_object(outcome.data)
-    return (*map(data.get, fields), outcome.status, outcome.error, outcome.cost_usd)
+def value_reader(schema: Schema) -> Callable[[RowOutcome], tuple[Any, ...]]:
+    """What reads the values of the added columns, in their order."""
+    fields, quoted = [*schema.properties], quote_columns(schema.quoted_fields)
+
+    def read(outcome: RowOutcome) -> tuple[Any, ...]:
+        data = as_object(outcome.data)
+        quotes = quote_values(quoted, outcome.notes) if quoted else ()
+        return (*map(data.get, fields), *quotes, *outcome[:2], outcome.cost_usd)
+
+    return read
 
 
 def _rows(frame: Frame, schema: Schema, outcomes: Iterable[RowOutcome]) -> ExtractedRows:
     columns = [column.name for column in added_columns(schema, frame.columns)]
-    fields = [*schema.properties]
+    read = value_reader(schema)
     cells = frame.cells(frame.columns)
     return ExtractedRows(
         {
             **dict(zip(frame.columns, own, strict=True)),
-            **dict(zip(columns, _values(outcome, fields), strict=True)),
+            **dict(zip(columns, read(outcome), strict=True)),
         }
         for own, outcome in zip(cells, outcomes, strict=True)
     )
 
 
 def added_columns(schema: Schema, own: Sequence[str]) -> list[Column]:
-    """The fields of a schema and our own columns; each gives way to a name that is there."""
+    """The fields of a schema, their quotes and our columns; each gives way to a name in use."""
     there = set(own)
     found: list[Column] = []
-    for column in (*schema_columns(schema.properties), *OUR_COLUMNS):
+    quoted = quote_columns(schema.quoted_fields)
+    for column in (*schema_columns(schema.properties), *quoted, *OUR_COLUMNS):
         name = column.name
         while name in there:
             name = f"quire_{name}"

@@ -24,6 +24,7 @@ class RowOutcome(NamedTuple):
     error: str | None = None
     data: Json = None  # of an accepted or confirmed one
     cost: int = 0  # picodollars: its share of every call that carried it
+    notes: str | None = None  # JSON
 
     @property
     def cost_usd(self) -> float:
@@ -55,7 +56,8 @@ def _chunk_outcomes(tx: Transaction, rows: Sequence[ExportRow]) -> Iterator[RowO
         data = read_stored(row.task_id, row.data) if status in WITH_DATA else None
         error = row.error if status == FAILED else None
         cost = calls[row.task_id].cost_pico if row.task_id in calls else 0
-        yield RowOutcome(status, error, data, cost)
+        notes = row.notes if status in WITH_DATA else None
+        yield RowOutcome(status, error, data, cost, notes)
 
 
 def in_row_order(

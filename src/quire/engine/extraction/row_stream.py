@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from quire.domain.data import as_object, stored_json
+from quire.domain.data import stored_json
 from quire.domain.ids import DocumentId, RunId, StageId
 from quire.domain.recipes import Schema
 from quire.domain.runs import Progress
-from quire.engine.extraction.frame_answers import added_columns
+from quire.engine.extraction.frame_answers import added_columns, value_reader
 from quire.engine.extraction.frame_kinds import Frame
 from quire.engine.extraction.row_outcomes import (
     SKIPPED_ROW,
@@ -44,14 +44,13 @@ class StreamedRows(NamedTuple):
     def make(self, outcomes: Mapping[int, RowOutcome]) -> Iterator[StreamedRow]:
         """The rows at some positions, in the order of the outcomes."""
         columns = [column.name for column in added_columns(self.schema, self.frame.columns)]
+        read = value_reader(self.schema)
         some = self.frame.take([*outcomes])
         for own, (position, outcome) in zip(
             some.cells(self.frame.columns), outcomes.items(), strict=True
         ):
-            data = as_object(outcome.data)
-            answers = [*map(data.get, self.schema.properties)]
             row = StreamedRow(zip(self.frame.columns, own, strict=True))
-            row.update(zip(columns, [*answers, *outcome[:2], outcome.cost_usd], strict=True))
+            row.update(zip(columns, read(outcome), strict=True))
             row.position = position
             yield row
 
@@ -103,6 +102,7 @@ class OutcomeReader:
                 block.error,
                 stored_json(block.data),
                 calls[block.task_id].cost_pico if block.task_id in calls else 0,
+                block.notes,
             )
             for block in ended
         }

@@ -145,6 +145,7 @@ class EndedBlock(NamedTuple):
     review_state: ReviewState | None
     data: str | None  # JSON
     error: str | None
+    notes: str | None  # JSON
 
 
 class TaskHistory(NamedTuple):

@@ -65,14 +65,14 @@ JOIN stages s ON s.id = c.stage_id JOIN results said ON said.task_id = c.id WHER
 
 -- name: accepted_blocks_after
 -- The next accepted results of a stage about blocks, in the order they came.
-SELECT r.id, t.id, b.document_id, b.block_index, t.state, r.review_state, r.data, NULL
+SELECT r.id, t.id, b.document_id, b.block_index, t.state, r.review_state, r.data, NULL, r.notes
 FROM results r JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'done'
 JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 WHERE r.id > :after AND r.superseded_at IS NULL ORDER BY r.id LIMIT :limit
 
 -- name: failed_blocks
 -- The failed tasks of a stage about blocks.
-SELECT 0, t.id, b.document_id, b.block_index, t.state, NULL, NULL, t.error
+SELECT 0, t.id, b.document_id, b.block_index, t.state, NULL, NULL, t.error, NULL
 FROM tasks t JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'failed' ORDER BY t.id
 
