@@ -43,7 +43,8 @@ FROM v_batches b JOIN v_batch_items i ON i.batch_id = b.batch_id GROUP BY b.ref,
 A column that is called like the key of another view joins it: `run_id` leads to `v_runs`,
 `stage_id` to `v_run_stages`, `request_id` to `v_requests`, `attempt_id` to `v_attempts`, `batch_id`
 to `v_batches`, `result_id` to `v_results`, `task_id` to `v_results_flat`. `quire export`
-[writes rows](reference.md#5-results) with the fields of the schema as columns.
+[writes rows](reference.md#5-results) with the fields of the schema as columns, and
+`quire export RUN -o folder/` all of these tables of one run as CSV files, with every text whole.
 
 This page is written from `ledger/sql/views/views.sql` by `make docs`; a test compares the two.
 """

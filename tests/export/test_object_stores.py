@@ -49,6 +49,9 @@ def test_every_format_reaches_the_store_and_is_not_sent_again_unchanged(
         path = f"{store}/deep/out.{ending}"
         reports = [here.engine.export(run.id, path) for _ in range(2)]
         assert [(report.rows, report.changed) for report in reports] == [(5, True), (5, False)]
+    reports = [here.engine.export(run.id, f"{store}/all/") for _ in range(2)]
+    assert [(report.rows, report.changed) for report in reports] == [(5, True), (5, False)]
+    assert len(read_export(f"{store}/all/")["attempts"]) == run.progress().calls
     for ending in ("csv", "parquet", "xlsx"):
         frame = read_export(f"{store}/deep/out.{ending}")
         pandas.testing.assert_frame_equal(frame, run.to_pandas())

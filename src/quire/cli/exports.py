@@ -20,15 +20,19 @@ STDOUT = "-"
 EVERY = "all"
 
 OutputPath = Annotated[
-    str, option("FILE", "Where to: a path, s3://…, or - for stdout.", "--output", "-o")
+    str, option("FILE", "Where to: a path, folder/, s3://…, or - for stdout.", "--output", "-o")
 ]
 FormatName = Annotated[
     str | None,
     option(
         "FORMAT",
-        "jsonl, csv, tsv, parquet or xlsx; by default as the file is named.",
+        "jsonl, csv, tsv, parquet, xlsx or bundle; by default as the file is named.",
         "--format",
     ),
+]
+TableNames = Annotated[
+    str | None,
+    option("NAMES", "Of a bundle: which tables, parted by commas; all by default.", "--tables"),
 ]
 
 
@@ -38,21 +42,22 @@ def export(
     *,
     output: OutputPath = STDOUT,
     form: FormatName = None,
+    tables: TableNames = None,
     only: Only = EVERY,
     since: Since = None,
     stage: StageName = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a run's results in order, one row a block; of a recipe's other stages one a task."""
-    from quire.engine import check_format, row_filter
+    from quire.engine import check_output, row_filter
 
-    check_format(form, output)
+    check_output(form, output)
     chosen = row_filter(only, since)
     if as_json and output == STDOUT:
         raise UsageError("--json tells about the export, so the export itself needs -o FILE")
     with engine_and_run(context, run) as (engine, number):
         simulated = engine.queries.head(number).model.provider == "simulated"
-        report = engine.export(number, output, chosen, stage, form)
+        report = engine.export(number, output, chosen, stage, form, tables)
         now = engine.progress(number)
     pending = _count_pending(now) if only == EVERY and not since else 0
     if as_json:

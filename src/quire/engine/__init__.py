@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from quire.engine.library import Ingestion
     from quire.engine.queries import RunOutcomes
     from quire.engine.run_handle import RunHandle
-    from quire.export.formats import ExportReport, check_format
+    from quire.export.formats import ExportReport, check_output
     from quire.export.html_page import Tile, render_head, render_page, render_table, render_tiles
     from quire.export.read_export import read_export
     from quire.export.result_rows import ExportedBlock, ExportedTask
@@ -80,7 +80,7 @@ __all__ = [
     "Tile",
     "Variant",
     "Webhook",
-    "check_format",
+    "check_output",
     "describe_forecast_error",
     "is_at_rest",
     "open_engine",
@@ -101,7 +101,7 @@ _NAMES = {
     "quire.engine.library": ("Ingestion",),
     "quire.engine.queries": ("RunOutcomes",),
     "quire.engine.run_handle": ("RunHandle",),
-    "quire.export.formats": ("ExportReport", "check_format"),
+    "quire.export.formats": ("ExportReport", "check_output"),
     "quire.export.read_export": ("read_export",),
     "quire.export.html_page": (
         "Tile",

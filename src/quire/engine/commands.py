@@ -1,17 +1,20 @@
 """Commands: what a person may tell a run, each in one transaction."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
 from quire.domain.data import Json
+from quire.domain.errors import UsageError
 from quire.domain.ids import RunId, TaskId
 from quire.domain.pricing import from_usd
 from quire.engine.context import EngineContext
+from quire.engine.message_rows import message_rows
 from quire.engine.wallets import Dollars
-from quire.export.formats import ExportReport, write_export
-from quire.export.result_selection import ACCEPTED_ROWS, EVERY_ROW, RowFilter
+from quire.export.bundle import BundleOrder, choose_tables
+from quire.export.formats import ExportReport, is_bundle, write_bundle_export, write_export
+from quire.export.result_selection import ACCEPTED_ROWS, ALL, EVERY_ROW, RowFilter
 from quire.export.result_tree import ResultTree, write_result_tree
 from quire.ledger.ledger import Transaction
 from quire.pipeline.commands import control
@@ -141,9 +144,30 @@ class RunCommands:
         chosen: RowFilter = EVERY_ROW,
         stage: str | None = None,
         form: str | None = None,
+        tables: str | None = None,
     ) -> ExportReport:
-        """Write the results of a run's last stage, or of another, to a file or a store."""
+        """Write the results of a run's last stage, or of another, to a file or a store.
+
+        A bundle is a folder of tables, `tables` says which: all, or names parted by commas.
+        """
+        if is_bundle(form, path):
+            return self._export_bundle(run, path, chosen, stage, choose_tables(tables or ALL))
+        if tables is not None:
+            raise UsageError("--tables says what a bundle holds", "add --format bundle")
         return write_export(self._context.ledger, run, path, form, chosen=chosen, stage=stage)
+
+    def _export_bundle(
+        self, run: RunId, folder: str, chosen: RowFilter, stage: str | None, tables: tuple[str, ...]
+    ) -> ExportReport:
+        contexts = self._context.contexts
+
+        def read_messages(tx: Transaction, run: RunId) -> Iterator[tuple[Json, ...]]:
+            return message_rows(tx, contexts, run)
+
+        order = BundleOrder(
+            folder, chosen, stage, tables, read_messages, self._context.runtime.now()
+        )
+        return write_bundle_export(self._context.ledger, run, order)
 
     def write_results(
         self,

@@ -110,7 +110,8 @@ class RunHandle:
     ) -> int:
         """Write the rows in the format of the path's ending, or in another; returns how many.
 
-        The path may be an address of a store, such as `s3://bucket/out.parquet`.
+        The path may be an address of a store, such as `s3://bucket/out.parquet`; one that ends
+        with a slash becomes a folder with a file a table, the ledger's tables among them.
         """
         chosen = row_filter(only, since)
         return self._commands.export(self.id, path, chosen, stage, form).rows

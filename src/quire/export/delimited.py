@@ -8,7 +8,7 @@ an empty text. What the columns hold stands beside the file, as CSV on the Web h
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from quire.domain.data import Json, mend_text, plain_json
@@ -29,8 +29,20 @@ _KINDS = {datatype: kind for kind, datatype in _DATATYPES.items()}
 
 
 def delimited_lines(table: FlatTable, delimiter: str) -> Iterator[bytes]:
-    """A header, then one line a row."""
-    return text_lines(table.names, table.read_rows(), delimiter)
+    """A header, then one line a row; where anything may stand, also text is JSON."""
+    mixed = [at for at, column in enumerate(table.columns) if column.type.kind is ColumnKind.JSON]
+    return text_lines(table.names, _with_json(table.read_rows(), mixed), delimiter)
+
+
+def _with_json(rows: Iterable[FlatRow], columns: Sequence[int]) -> Iterator[FlatRow]:
+    for row in rows:
+        if any(isinstance(row[at], str) for at in columns):
+            cells = enumerate(row)
+            row = tuple(
+                plain_json(value) if at in columns and isinstance(value, str) else value
+                for at, value in cells
+            )
+        yield row
 
 
 def text_lines(names: Iterable[str], rows: Iterable[FlatRow], delimiter: str) -> Iterator[bytes]:

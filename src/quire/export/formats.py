@@ -8,6 +8,7 @@ from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.recipes import Stage
 from quire.export import jsonl, parquet, xlsx
+from quire.export.bundle import BundleOrder, write_bundle
 from quire.export.delimited import METADATA_ENDING, delimited_lines, describe_columns
 from quire.export.export_targets import STDOUT, open_target
 from quire.export.flat_tables import FlatTable, flat_table
@@ -105,6 +106,22 @@ FORMATS: Mapping[str, ExportFormat] = {
 }
 
 
+BUNDLE = "bundle"  # a folder of files
+
+
+def is_bundle(name: str | None, path: str) -> bool:
+    """Whether a folder of tables is meant: by its name, or by the slash at its end."""
+    return name == BUNDLE or (name is None and path.endswith("/"))
+
+
+def check_output(name: str | None, path: str) -> None:
+    """Refuse a format that there is none of, or that does not go with the path."""
+    if not is_bundle(name, path):
+        check_format(name, path)
+    elif path == STDOUT:
+        raise UsageError("a bundle is a folder of files", "say where: -o folder/")
+
+
 def check_format(name: str | None, path: str = STDOUT) -> ExportFormat:
     """The format of a name, or else of a file's ending; refuse what is none, and what differs."""
     ending = PurePosixPath(path).suffix.lower()
@@ -118,7 +135,7 @@ def check_format(name: str | None, path: str = STDOUT) -> ExportFormat:
             )
         return of_ending or FORMATS["jsonl"]
     if name not in FORMATS:
-        raise UsageError(f"--format takes {', '.join(FORMATS)}, not {name!r}")
+        raise UsageError(f"--format takes {', '.join(FORMATS)} or {BUNDLE}, not {name!r}")
     if of_ending not in (None, FORMATS[name]):
         right = FORMATS[name].endings[0]
         raise UsageError(
@@ -152,6 +169,14 @@ def write_export(
         if format.delimiter and path != STDOUT:
             _describe(job, path, format.delimiter)
     return ExportReport(path, format.name, written.rows, target.changed, *written[1:])
+
+
+def write_bundle_export(ledger: Ledger, run: RunId, order: BundleOrder) -> ExportReport:
+    """Write a folder of tables: the rows of a run, and its part of the ledger."""
+    check_output(BUNDLE, order.folder)
+    with ledger.snapshot() as tx:
+        written = write_bundle(tx, find_result_source(tx, run), order)
+    return ExportReport(order.folder, BUNDLE, *written)
 
 
 def _describe(job: ExportJob, path: str, delimiter: str) -> None:

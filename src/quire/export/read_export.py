@@ -3,10 +3,11 @@
 import json
 from collections.abc import Callable, Mapping
 from io import BytesIO
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from quire.domain.errors import NotFound, UsageError
+from quire.export.bundle import MANIFEST
 from quire.export.column_types import ColumnKind
 from quire.export.data_frames import JSON_NOTE, import_packages
 from quire.export.delimited import METADATA_ENDING, kind_of_datatype, rearm
@@ -19,10 +20,13 @@ def read_export(path: str) -> Any:
     """A CSV, TSV, Parquet or XLSX file that Quire wrote, as a pandas frame with its own types.
 
     Numbers that may be missing are `Int64` and `boolean`, moments are in UTC, lists and records
-    are Python's, and what was written so that no sheet runs it is as it was.
+    are Python's, and what was written so that no sheet runs it is as it was. Of a bundle, a folder,
+    they are all its tables by name.
     """
     path = str(path)
     import_packages("read_export", ["pandas"], "pip install pandas")
+    if path.endswith("/") or Path(path).is_dir():
+        return _read_bundle(path.rstrip("/"))
     ending = PurePosixPath(path).suffix.lower()
     if ending not in _READERS:
         known = ", ".join(_READERS)
@@ -54,6 +58,20 @@ def _read_delimited(path: str) -> Any:
     file = BytesIO(read_bytes(path))
     frame = pandas.read_csv(file, sep=delimiter, dtype="string", **_NO_VALUE)
     return typed_frame(frame, kinds)
+
+
+def _read_bundle(folder: str) -> dict[str, Any]:
+    import pandas
+
+    frames = {}
+    for table in json.loads(read_bytes(f"{folder}/{MANIFEST}"))["tables"]:
+        kinds = {
+            column["name"]: kind_of_datatype(column["datatype"]) for column in table["columns"]
+        }
+        file = BytesIO(read_bytes(f"{folder}/{table['file']}"))
+        frame = pandas.read_csv(file, dtype="string", **_NO_VALUE)
+        frames[table["name"]] = typed_frame(frame, kinds)
+    return frames
 
 
 def _read_parquet(path: str) -> Any:
@@ -117,7 +135,7 @@ def _to_booleans(series: Any) -> Any:
 def _to_objects(series: Any) -> Any:
     import pandas
 
-    values = [None if value is pandas.NA else json.loads(value) for value in series]
+    values = [None if value is pandas.NA else json.loads(rearm(value)) for value in series]
     return pandas.Series(values, index=series.index, dtype="object")
 
 

@@ -19,6 +19,7 @@ from quire.ledger.tables.embeddings import EmbeddingTable
 from quire.ledger.tables.extracts import ExtractTable
 from quire.ledger.tables.fallbacks import FallbackTable
 from quire.ledger.tables.holds import Events, Holds
+from quire.ledger.tables.ledger_views import LedgerViews
 from quire.ledger.tables.limit_profiles import LimitProfiles
 from quire.ledger.tables.limits import LimitLevels, PrefixCaches
 from quire.ledger.tables.lineage import Lineage, Subjects
@@ -83,6 +84,11 @@ class Transaction:
         self.views = Views(connection, workspace)
         self.spend, self.checks = Spend(connection, workspace), Checks(connection, workspace)
         self.notify = connection.notify
+
+    @property
+    def ledger_views(self) -> LedgerViews:
+        """A run's part of the ledger, as people's tools see it."""
+        return LedgerViews(self.connection, self.workspace)
 
     @property
     def limit_profiles(self) -> LimitProfiles:
