@@ -11,7 +11,9 @@ from quire.domain.ids import DocumentId, RunId, WorkspaceId
 from quire.domain.reasons import HoldCause, HoldKind
 from quire.domain.recipes import Schema
 from quire.ledger.ledger import Ledger, open_ledger
-from quire.ledger.statements import migrations
+from quire.ledger.sqlite import SqliteDatabase
+from quire.ledger.statements import migrations, whole_schema
+from scripts.write_schema import write_schema
 from tests.ledger import factories
 from tests.ledger.factories import NOW, new_run, run_with_ready_tasks
 from tests.ledger.raw import Raw
@@ -24,6 +26,29 @@ OPEN = "import sys; from quire.ledger.ledger import open_ledger; open_ledger(sys
 
 def test_a_fresh_ledger_has_the_newest_version(ledger: Ledger, raw: Raw) -> None:
     assert _version(raw) == max(migrations(ledger.dialect))
+
+
+def test_a_new_sqlite_ledger_is_what_all_migrations_make_of_an_empty_one(tmp_path: Path) -> None:
+    assert whole_schema()[1] == write_schema(), "write it anew: make docs"
+    one, all_of_them = tmp_path / "one.db", tmp_path / "all.db"
+
+    open_ledger(str(one)).close()
+    database = SqliteDatabase(str(all_of_them))
+    for number, script in migrations("sqlite").items():
+        database.migrate({number: script})
+    database.close()
+
+    assert _schema(one) == _schema(all_of_them)
+
+
+def _schema(path: Path) -> list[tuple[object, ...]]:
+    """Tables and indexes with their texts, and how many rows a table has."""
+    raw = Raw(str(path))
+    found = raw.rows("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name")
+    tables = [row[1] for row in found if row[0] == "table"]
+    counts = [(name, raw.one(f"SELECT count(*) FROM {name}")) for name in tables]
+    raw.close()
+    return found + counts
 
 
 def test_opening_a_ledger_again_changes_nothing(ledger: Ledger, raw: Raw) -> None:

@@ -147,6 +147,8 @@ def _block_table(
         said = (block.critics for block in judged_blocks(tx, source, stage, chosen))
         spoken = _critic_columns(source, said)
 
+    asked = (source.run.id, stage.record.ref, stage.record.version)
+
     def read_rows() -> Iterator[FlatRow]:
         for block in judged_blocks(tx, source, stage, chosen):
             row, accepted = block.row, block.status in WITH_DATA
@@ -158,9 +160,7 @@ def _block_table(
                 row.block_index,
                 row.block_type,
                 row.content,
-                source.run.id,
-                stage.record.ref,
-                stage.record.version,
+                *asked,
                 row.task_id,
                 block.model,
                 block.status,

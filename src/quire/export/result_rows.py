@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
@@ -32,12 +33,13 @@ from quire.export.result_selection import (
     task_status,
 )
 from quire.ledger.ledger import Transaction
-from quire.ledger.stored_values import from_micros, from_micros_or_none, to_micros
+from quire.ledger.stored_values import from_micros, to_micros
 from quire.ledger.tables.results import CarryingCalls, ExportRow, StageOutcome
 
 CHUNK_ROWS = 500  # rows of which everything else is read at once
 STATUSES_WITH_ERROR = ("failed", "blocked")  # statuses whose error is told
 _NO_CALLS = CarryingCalls()
+_UNREVIEWED = ReviewState.UNREVIEWED.value
 
 AnyRow = TypeVar("AnyRow", ExportRow, StageOutcome)
 
@@ -79,16 +81,17 @@ class _Facts:
         return RowFacts(
             calls.attempts,
             to_usd(calls.cost_pico),
-            review or ReviewState.UNREVIEWED.value,
+            review or _UNREVIEWED,
             reviewer,
-            _iso_or_none(at),
-            from_micros(changed).isoformat(),
+            None if at is None else _iso_moment(at),
+            _iso_moment(changed),
         )
 
 
-def _iso_or_none(micros: int | None) -> str | None:
-    moment = from_micros_or_none(micros)
-    return moment.isoformat() if moment else None
+@lru_cache(maxsize=1024)
+def _iso_moment(micros: int) -> str:
+    """A stored moment in words; what is written together has the same."""
+    return from_micros(micros).isoformat()
 
 
 def with_facts(
@@ -139,6 +142,10 @@ class _Paths:
     def of(self, document: DocumentId | None, first: SourcePath) -> tuple[SourcePath, ...]:
         """The paths of one of them; what was read from none has the name it was given."""
         return (document and self._known.get(document)) or (first,)
+
+    def of_document(self, document: Document) -> tuple[SourcePath, ...]:
+        """The same of a document that was read."""
+        return self.of(document.id, SourcePath(document.source_locator, document.title))
 
 
 class ExportedBlock(NamedTuple):
@@ -214,21 +221,22 @@ def judged_blocks(
         words = tx.results.critiques_of_tasks(tasks)
         documents = _documents_of(tx, [row for row, _, _ in kept], documents)
         paths.read(documents)
+        places = {name: paths.of_document(document) for name, document in documents.items()}
         for row, status, facts in kept:
-            document = documents[row.document_id]
             spoken = words.get(row.task_id, ()) if row.task_id else ()
-            first = SourcePath(document.source_locator, document.title)
-            for path in paths.of(document.id, first):
-                yield ExportedBlock(
-                    document,
-                    path,
-                    row,
-                    status,
-                    facts,
-                    None if row.model_no is None else source.models[row.model_no],
-                    critic_verdicts(source, spoken) if spoken else (),
-                )
-                facts = facts._replace(cost=0.0)  # its share was told with the first
+            found_at, *copies = places[row.document_id]
+            block = ExportedBlock(
+                documents[row.document_id],
+                found_at,
+                row,
+                status,
+                facts,
+                None if row.model_no is None else source.models[row.model_no],
+                critic_verdicts(source, spoken) if spoken else (),
+            )
+            yield block
+            for path in copies:  # its share of money was told with the first
+                yield block._replace(path=path, facts=facts._replace(cost=0.0))
 
 
 def _documents_of(

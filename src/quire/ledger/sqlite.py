@@ -13,7 +13,13 @@ import orjson
 from quire.domain.errors import LedgerBusy, LedgerError, LedgerUnavailable, NewerLedger
 from quire.domain.ids import hash_number
 from quire.ledger.connection import Row
-from quire.ledger.statements import ROWS_PER_INSERT, Statement, load, migrations
+from quire.ledger.statements import (
+    ROWS_PER_INSERT,
+    Statement,
+    load,
+    migrations,
+    whole_schema,
+)
 from quire.ledger.view_scripts import create_views, drop_views
 
 PAGE_BYTES = 8192  # a commit writes half as many pages as with 4096, and takes a quarter less
@@ -183,11 +189,21 @@ class SqliteDatabase:
                 raise
 
     def _change_tables(self, scripts: dict[int, str], version: int) -> None:
+        version = version or self._make_tables(max(scripts))
         later = sorted(number for number in scripts if number > version)
-        tables = chain.from_iterable(_split_script(scripts[number]) for number in later)
+        tables = chain.from_iterable(split_script(scripts[number]) for number in later)
         whole = max(scripts) >= max(migrations(self.dialect))  # older tables have no views
         for statement in chain(drop_views(), tables, create_views(self.dialect) if whole else ()):
             self._writer.execute(statement)
+
+    def _make_tables(self, newest: int) -> int:
+        """Make all tables of a new ledger at once, not as their history has it; returns which."""
+        version, script = whole_schema()
+        if version > newest:  # somebody wants an older ledger
+            return 0
+        for statement in split_script(script):
+            self._writer.execute(statement)
+        return version
 
     def wait(self, seconds: float) -> None:
         """Look again after a moment."""
@@ -295,7 +311,7 @@ def _is_dense(keys: Sequence[object]) -> bool:
     return isinstance(first, int) and list(keys) == list(range(first, first + len(keys)))
 
 
-def _split_script(script: str) -> Iterator[str]:
+def split_script(script: str) -> Iterator[str]:
     """Split a script by hand: executescript() would commit between statements."""
     lines = [line.split("--")[0].rstrip() for line in script.splitlines()]
     for statement in "\n".join(lines).split(";"):

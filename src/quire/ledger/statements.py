@@ -20,6 +20,8 @@ ROWS_PER_INSERT = (
     32  # rows that SQLite inserts at once: opening all tables and indexes costs as much as a row
 )
 
+VERSION_LINE = "-- version: "
+
 POSTGRES_TYPES = {"int": "bigint", "text": "text", "bytes": "bytea"}
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
@@ -95,6 +97,14 @@ def migrations(dialect: str) -> dict[int, str]:
     if dialect == "postgres":
         return {number: rewrite_types(text) for number, text in sorted(found.items())}
     return {number: spell_out_checks(text) for number, text in sorted(found.items())}
+
+
+@cache
+def whole_schema() -> tuple[int, str]:
+    """The tables of a new SQLite ledger in one script, and up to which migration it goes."""
+    ((_, text),) = _files("whole")
+    version = text.partition(VERSION_LINE)[2].partition("\n")[0]
+    return int(version), text
 
 
 def _files(folder: str) -> Iterator[tuple[str, str]]:
