@@ -8,6 +8,7 @@ from quire.domain.ids import BatchId, TaskId
 from quire.domain.reasons import BatchTrouble, EventKind, HoldCause, TaskErrorKind
 from quire.domain.task_wording import shared_cause
 from quire.ledger.ledger import Ledger, open_ledger
+from quire.ledger.view_scripts import drop_views
 from quire.pipeline.batches.reconcile import (
     mark_absent,
     mark_unknown,
@@ -80,6 +81,8 @@ class OldLedger:
     def upgrade(self) -> Ledger:
         """Forget what the migration adds, and let it run again."""
         self.ledger.close()
+        for statement in drop_views():
+            self.raw.rows(statement)
         for index in ADDED_INDEXES:
             self.raw.rows(f"DROP INDEX {index}")
         for table, columns in ADDED.items():

@@ -56,10 +56,11 @@ class Deadline(NamedTuple):
 
     sent: datetime
     timeout: float  # seconds
+    ends: datetime
 
     def has_passed(self, now: datetime) -> bool:
         """Whether it is waited for no longer."""
-        return now >= self.sent + timedelta(seconds=self.timeout)
+        return now >= self.ends
 
 
 class Pushback(NamedTuple):
@@ -200,7 +201,7 @@ class Courier:
         self._count(context, len(calls))
         self.most = max(self.most, context.policy.concurrency)
         timeout = self._times[context.facts.name].timeout(context.policy.call_timeout)
-        deadline = Deadline(now, timeout)
+        deadline = Deadline(now, timeout, now + timedelta(seconds=timeout))
         create = asyncio.get_running_loop().create_task  # a group's own would cost as much again
         for call in calls:
             task = create(self._send(call, deadline))

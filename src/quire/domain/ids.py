@@ -52,7 +52,8 @@ def fingerprint(*parts: str | bytes | int) -> bytes:
     """Digest parts to 16 bytes; lengths are included, so no two lists collide by joining."""
     pieces: list[bytes] = []
     for part in parts:
-        data = part if isinstance(part, bytes) else str(part).encode()
+        data = part.encode() if isinstance(part, str) else part
+        data = data if isinstance(data, bytes) else str(data).encode()
         pieces += (len(data).to_bytes(8, "big"), data)
     return sha256(b"".join(pieces)).digest()[:16]
 

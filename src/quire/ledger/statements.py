@@ -93,7 +93,10 @@ def load(dialect: str) -> dict[str, Statement]:
 @cache
 def migrations(dialect: str) -> dict[int, str]:
     """Read the numbered migrations for one database."""
-    found = {int(name[:4]): text for name, text in _files("migrations")}
+    scripts = list(_files("migrations"))
+    found = {int(name[:4]): text for name, text in scripts}
+    if len(found) < len(scripts):
+        raise LedgerError("two migrations have the same number")
     if dialect == "postgres":
         return {number: rewrite_types(text) for number, text in sorted(found.items())}
     return {number: spell_out_checks(text) for number, text in sorted(found.items())}

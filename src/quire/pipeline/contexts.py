@@ -14,9 +14,9 @@ from quire.domain.data import canonical_json, plain_json
 from quire.domain.errors import PluginMissing
 from quire.domain.fallbacks import NO_FALLBACKS, FallbackPart, Fallbacks, plain_address
 from quire.domain.ids import LaneId, RunId, StageId, hash_number
-from quire.domain.models import Limits, ModelFacts, Params, StructuredOutput, Usage
+from quire.domain.models import Limits, ModelFacts, Params, StructuredOutput
 from quire.domain.policy import Policy
-from quire.domain.pricing import price_call
+from quire.domain.pricing import price_at
 from quire.domain.quotes import QuotedField
 from quire.domain.recipes import Stage
 from quire.domain.requests import CallText, QueuedRequest
@@ -185,18 +185,13 @@ class LaneContext:
 
     def most_cost(self, input_tokens: int, output: int) -> int:
         """The most that a call may cost: it may be the one that writes the provider's cache."""
-        batched = self.route == BATCH
-        most = price_call(self.facts, Usage(input=input_tokens, output=output), batched=batched)
-        if not self.caching:
+        price = price_at(self.facts, input_tokens, batched=self.route == BATCH)
+        most = input_tokens * price.input + output * price.output
+        writing = price.written_long if self.long_lived else price.written_short
+        if not self.caching or writing <= price.input:
             return most
         written = min(input_tokens, self.most_tokens(self.prefix_bytes))
-        writing = Usage(
-            input=input_tokens - written,
-            output=output,
-            written_short=0 if self.long_lived else written,
-            written_long=written if self.long_lived else 0,
-        )
-        return max(most, price_call(self.facts, writing, batched=batched))
+        return most + written * (writing - price.input)
 
 
 class Sizes(NamedTuple):

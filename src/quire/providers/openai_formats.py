@@ -244,6 +244,7 @@ LEAST_OUTPUT = 16  # tokens; less is refused
 
 _FAILED_STATUS = re.compile(rb'"status"\s*:\s*"failed"')
 _POLICIES = ("invalid_prompt", "bio_policy", "misalignment_policy_violation")
+_WRITTEN = "cache_write_tokens_details"
 _STATUSES = {"rate_limit_exceeded": 429, "server_error": 500, "vector_store_timeout": 500}
 
 
@@ -405,9 +406,10 @@ def _response_usage(body: JsonObject) -> Usage:
         return Usage()
     counts = wire.TokenCounts(usage)
     details = wire.TokenCounts(wire.mapping(usage.get("input_tokens_details")))
-    cached, written = details.read("cached_tokens"), details.read("cache_write_tokens")
-    long = details.read("ttl_12h_tokens", "cache_write_tokens_details")
-    short = details.read("ttl_30m_tokens", "cache_write_tokens_details") or max(0, written - long)
+    cached, short, long = details.read("cached_tokens"), details.read("cache_write_tokens"), 0
+    if _WRITTEN in details.usage:
+        long = details.read("ttl_12h_tokens", _WRITTEN)
+        short = details.read("ttl_30m_tokens", _WRITTEN) or max(0, short - long)
     reasoning = counts.read("reasoning_tokens", "output_tokens_details")
     taken, output = counts.require("input_tokens"), counts.require("output_tokens")
     output = counts.spread(taken, output, reasoning)

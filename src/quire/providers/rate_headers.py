@@ -130,6 +130,7 @@ def _smallest(headers: Mapping[str, str], names: tuple[str, ...]) -> int | None:
     return least
 
 
+@lru_cache(maxsize=1024)  # what is allowed stays the same, and what is left often does
 def _number(value: str | None) -> int | None:
     value = (value or "").strip()
     if not (value.isdigit() and value.isascii()) or len(value) > 16:

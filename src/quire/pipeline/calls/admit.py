@@ -109,7 +109,8 @@ def reserve_limits(
         return None
     learned = learn_sizes(tx, contexts, context, 0).learned
     needs = [need_of(context, request, learned) for request in queued]
-    count, wait = admit(level, limits, needs)[0], 0.0
+    (allowed, left), wait = admit(level, limits, needs), 0.0
+    count = allowed
     if rate is None:
         contexts.sent_calls[pool] = note_sent(contexts.sent_calls.get(pool), count, at)
     else:
@@ -117,9 +118,10 @@ def reserve_limits(
         write_rate(tx, pool, rate)
         wait = seconds_until_free(rate, len(needs), at)
     if is_limited(limits):
-        _, level = admit(level, limits, needs[:count])
-        tx.levels.set_limit_level(pool, level)
-        wait = max(wait, seconds_until_admitted(level, limits, needs))
+        if count < allowed:
+            _, left = admit(level, limits, needs[:count])
+        tx.levels.set_limit_level(pool, left)
+        wait = max(wait, seconds_until_admitted(left, limits, needs))
     # as many as there is room for go together: every group is a commit, and wakes a process
     return Admission(needs[:count], min(timedelta(seconds=wait), LONGEST_REST))
 
