@@ -24,6 +24,8 @@ _MARGIN = 0.08  # of a page's height, at its top and bottom
 _CAPTION = re.compile(r"(figure|fig\.|table|abbildung|abb\.|tabelle|tableau)\s*\d+\s*[.:–—-]", re.I)
 _NOTE = re.compile(r"(\d{1,3}|[*†‡§])\s")
 _PAGE_NUMBER = re.compile(r"\W*(page |seite |p\. ?)?\d+( ?(of|von|/|sur) ?\d+)?\W*", re.I)
+_BOLD = re.compile("bold|black|heavy|demi", re.I)
+_CODE = re.compile("mono|courier|consol|typewriter|code|cmtt", re.I)
 _LONGEST_HEADING = 200  # characters
 _NO_TEXT = "a picture without text; --ocr reads it"
 
@@ -85,8 +87,9 @@ def _page_items(page: Any) -> Iterator[PageItem]:
         left, right, top, bottom = (float(word[side]) for side in ("x0", "x1", "top", "bottom"))
         middle = ((left + right) / 2, (top + bottom) / 2)
         if not any(_holds(box, *middle) for box in tables):
-            bold = bool(re.search("bold|black|heavy|demi", word["fontname"], re.I))
-            yield PageItem(word["text"], left, top, right, bottom, float(word["size"]), bold)
+            sides = (left, top, right, bottom)
+            bold, is_code = (bool(look.search(word["fontname"])) for look in (_BOLD, _CODE))
+            yield PageItem(word["text"], *sides, float(word["size"]), bold, is_code)
 
 
 def _holds(box: Sequence[float], across: float, down: float) -> bool:
@@ -114,6 +117,8 @@ class _Look:
         """The level of a heading; 0: it is none."""
         if self._is_large(item):
             return self.levels[_round_size(item.size)]
+        if item.is_code:
+            return 0
         is_line = len(item.text) <= 100 and item.bottom - item.top < 2 * item.size
         is_sentence = item.text.endswith((".", ",", ";", ":"))
         return len(self.levels) + 1 if item.bold and is_line and not is_sentence else 0
@@ -127,8 +132,8 @@ class _Look:
         place = _margin(page, item)
         if place and (place in self._often or _PAGE_NUMBER.fullmatch(item.text)):
             return BlockType.PAGE_HEADER if place[0] else BlockType.PAGE_FOOTER
-        if item.is_table:
-            return BlockType.TABLE
+        if item.is_table or item.is_code:
+            return BlockType.TABLE if item.is_table else BlockType.CODE_BLOCK
         if _CAPTION.match(item.text):
             return BlockType.CAPTION
         is_small = item.size <= 0.9 * self.body and item.top > 0.5 * page.height

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from quire.sources.table_grid import markdown_table
+
 _NARROWEST = 0.22  # of the page's width: narrower strips of text are no columns
 _FEWEST = 3  # lines of a column
 _BULLET = re.compile(r"(?:[•◦▪‣●○■–—*·-]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s")
@@ -25,6 +27,7 @@ class PageItem(NamedTuple):
     bottom: float
     size: float  # of its letters
     bold: bool = False
+    is_code: bool = False  # by letters that are all as wide
     is_table: bool = False
     confidence: float | None = None  # of OCR; None: the file holds the text itself
 
@@ -46,7 +49,9 @@ def reading_order(items: Sequence[PageItem], width: float) -> list[PageItem]:
     """Put words and tables of a page in order, words joined to paragraphs."""
     pieces = [*_pieces(items), *(item for item in items if item.is_table)]
     return [
-        paragraph for region in _regions(pieces, width) for paragraph in _paragraphs(_lines(region))
+        paragraph
+        for region in _regions(pieces, width)
+        for paragraph in _paragraphs(_lines_and_tables(region))
     ]
 
 
@@ -91,6 +96,7 @@ def _join(items: Sequence[PageItem], between: str) -> PageItem:
         bottom=max(item.bottom for item in items),
         size=sum(item.size * len(item.text) for item in items) / letters,
         bold=all(item.bold for item in items),
+        is_code=all(item.is_code for item in items),
         is_table=items[0].is_table,
         confidence=sum(scores) / len(scores) if scores else None,
     )
@@ -156,18 +162,44 @@ def _widest_cut(items: Sequence[PageItem]) -> list[list[PageItem]]:
     ]
 
 
+def _lines_and_tables(items: Sequence[PageItem]) -> list[PageItem]:
+    tables = [item for item in items if item.is_table]
+    return sorted([*_lines(items), *tables], key=lambda item: item.top)
+
+
 def _lines(items: Sequence[PageItem]) -> Iterator[PageItem]:
-    for row in _rows(items):
-        words: list[PageItem] = []
-        for item in row:
-            if not item.is_table:
-                words.append(item)
-        if words:
-            yield _join(words, " ")
-        yield from (item for item in row if item.is_table)
+    """Lines from the top; lines of aligned pieces, one below the other, are a table."""
+    aligned: list[list[PageItem]] = []
+    for row in _rows([item for item in items if not item.is_table]):
+        if aligned and not _is_aligned(aligned[-1], row):
+            yield from _table_or_lines(aligned)
+            aligned = []
+        aligned.append(row)
+    yield from _table_or_lines(aligned)
 
 
-def _paragraphs(lines: Iterator[PageItem]) -> Iterator[PageItem]:
+def _is_aligned(above: Sequence[PageItem], below: Sequence[PageItem]) -> bool:
+    """Whether two lines have as many pieces, each below its like, without a gap between lines."""
+    if len(above) != len(below) or len(above) < 2 or starts_item(below[0].text + " "):
+        return False
+    if below[0].top - above[0].bottom > 1.5 * below[0].size:
+        return False
+    return all(
+        upper.left <= lower.right and lower.left <= upper.right
+        for upper, lower in zip(above, below, strict=True)
+    )
+
+
+def _table_or_lines(rows: Sequence[Sequence[PageItem]]) -> Iterator[PageItem]:
+    joined = [_join(row, " ") for row in rows]
+    if len(rows) < _FEWEST or len(rows[0]) < 2:
+        yield from joined
+    else:
+        text = markdown_table([[piece.text for piece in row] for row in rows])
+        yield _join(joined, " ")._replace(text=text, is_table=True)
+
+
+def _paragraphs(lines: Sequence[PageItem]) -> Iterator[PageItem]:
     paragraph: list[PageItem] = []
     for line in lines:
         if paragraph and _is_new(paragraph, line):
@@ -185,17 +217,29 @@ def _is_new(paragraph: Sequence[PageItem], line: PageItem) -> bool:
         return True
     if line.top - last.bottom > 0.5 * line.size:
         return True
+    if line.is_code or last.is_code:
+        return line.is_code != last.is_code
     if abs(line.size - last.size) > 0.1 * last.size or line.bold != last.bold:
         return True
-    is_item = starts_item(paragraph[0].text)
-    indented = line.left - last.left > 0.8 * line.size
-    return indented and not is_item and len(paragraph) > 1
+    if starts_item(paragraph[0].text):
+        return line.left < paragraph[0].left - 0.8 * line.size
+    return line.left - last.left > 0.8 * line.size and len(paragraph) > 1
 
 
 def _join_lines(lines: Sequence[PageItem]) -> PageItem:
     """One text of the lines; a word that was parted at the end of a line is whole again."""
+    if lines[0].is_code:
+        return _join_code(lines)
     text = lines[0].text
     for line in lines[1:]:
         parted = re.search(r"\w-$", text) and line.text[:1].islower()
         text = text[:-1] + line.text if parted else f"{text} {line.text}"
     return _join(lines, " ")._replace(text=text)
+
+
+def _join_code(lines: Sequence[PageItem]) -> PageItem:
+    """Lines of code, one below the other, each as far in as it stands."""
+    left = min(line.left for line in lines)
+    width = 0.6 * lines[0].size  # of a letter
+    texts = [" " * round((line.left - left) / width) + line.text for line in lines]
+    return _join(lines, " ")._replace(text="\n".join(texts))
