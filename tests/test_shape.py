@@ -62,6 +62,12 @@ def test_no_module_is_longer_than_450_lines() -> None:
     assert long == []
 
 
+def test_every_migration_has_a_number_of_its_own() -> None:
+    names = sorted(path.name for path in (SOURCE / "ledger/sql/migrations").glob("*.sql"))
+
+    assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
+
+
 def test_no_function_is_longer_than_40_lines() -> None:
     long = [
         f"{_name(path)}:{node.lineno} {node.name}"

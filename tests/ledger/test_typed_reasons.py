@@ -67,6 +67,7 @@ ADDED_INDEXES = (
     "tasks_following",
     "tasks_follows",
     "results_rejected",
+    "results_edited",
 )
 
 

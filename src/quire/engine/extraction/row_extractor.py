@@ -176,18 +176,20 @@ class RowExtractor:
     def start(self, job: RowJob) -> RunHandle:
         """Begin its run, or go on with it, also where something held it."""
         wishes = job.wishes
-        run = self._parts.run(
-            **job.order,
-            limit=wishes.limit,
-            max_cost_usd=wishes.max_cost,
-            wallet=wishes.wallet,
-            budget_usd=wishes.budget,
-        )
+        money = {"max_cost_usd": wishes.max_cost, "budget_usd": wishes.budget}
+        order = {**job.order, **money, "limit": wishes.limit, "wallet": wishes.wallet}
+        run = self._parts.run(**order)
+        if run.goes_on and not self._is_about(run, job):  # what it was about was purged since
+            run = self._parts.run(**{**order, "new": True})
         if run.goes_on and run.progress().unasked_holds:
             run.resume()
         if wishes.retry:
             run.retry()
         return run
+
+    def _is_about(self, run: RunHandle, job: RowJob) -> bool:
+        with self._parts.context.ledger.snapshot() as tx:
+            return [document for document, _ in tx.runs.inputs_of_run(run.id)] == [*job.documents]
 
     def _collect(self, job: RowJob, wanted: AnswerForm, run: RunHandle, before: Progress) -> Any:
         outcomes = run_outcomes(self._parts.context.ledger, run.id)

@@ -3,12 +3,11 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from quire.domain.ids import AttemptId, DocumentId, ResultId, StageId, TaskId
-from quire.domain.states import TaskState
+from quire.domain.states import ReviewState, TaskState
 from quire.ledger.stored_values import to_micros
-from quire.ledger.tables.results import AcceptedAnswer, notes_json
 from quire.ledger.tables.table import Table
 
 
@@ -24,6 +23,60 @@ class Asker(NamedTuple):
     root_task_id: TaskId  # the task that the call was about
     attempt_id: AttemptId | None
     notes: str | None  # JSON
+    review_state: ReviewState | None
+    reviewer: str | None
+    reviewed_at: int | None
+    approved_data: str | None  # JSON; None where nobody approved it
+
+    @property
+    def is_approved(self) -> bool:
+        """Whether a person confirmed the answer."""
+        return self.review_state == ReviewState.APPROVED
+
+
+class ReviewMark(NamedTuple):
+    """What a person said of a result, who, and when."""
+
+    state: str = ReviewState.UNREVIEWED.value
+    reviewer: str | None = None
+    at: int | None = None  # microseconds
+
+
+NOT_REVIEWED = ReviewMark()
+
+
+class EditedResult(NamedTuple):
+    """What a person wrote in the place of an answer, and about what."""
+
+    root_id: ResultId  # where it was written
+    question_hash: bytes
+    source: str
+    locator: str  # JSON; "" of a whole document
+    data: str  # JSON
+    review_state: str
+    reviewer: str | None
+    reviewed_at: int | None
+
+    @property
+    def review(self) -> ReviewMark:
+        """Who wrote it, and when."""
+        return ReviewMark(self.review_state, self.reviewer, self.reviewed_at)
+
+
+# task, its version, attempt, gates, data and notes as JSON, root, who made it, and the review
+ReusedRow: TypeAlias = tuple[
+    TaskId,
+    int,
+    AttemptId | None,
+    str,
+    str,
+    str | None,
+    ResultId,
+    str,
+    str,
+    str | None,
+    int | None,
+]
 
 
 class AskedQuestion(NamedTuple):
@@ -92,12 +145,18 @@ class Questions(Table):
         """What calls cost, in picodollars, for each task that they carried."""
         return dict(self._connection.run("costs_of_attempts", ids=list(attempts)))
 
-    def add_reused_results(
-        self, taken: Sequence[tuple[AcceptedAnswer, ResultId]], now: datetime
-    ) -> None:
+    def add_reused_results(self, rows: Sequence[ReusedRow], now: datetime) -> None:
         """Keep answers that were given to others, each with the result it is taken from."""
-        rows = [(*answer[:5], notes_json(answer[5]), root) for answer, root in taken]
         self._connection.run_many("add_reused_results", rows, created_at=to_micros(now))
+
+    def edited_results(self) -> list[EditedResult]:
+        """What persons wrote in the place of answers, the oldest first."""
+        found = self._list(EditedResult, "edited_results")
+        return sorted(found, key=lambda edit: edit.reviewed_at or 0)
+
+    def sources_of_tasks(self, tasks: Sequence[TaskId]) -> list[tuple[TaskId, bytes, str, str]]:
+        """What some tasks ask, and of what: the source, and the place in it."""
+        return self._run("sources_of_tasks", ids=list(tasks))
 
     def follow_tasks(self, pairs: Sequence[tuple[TaskId, TaskId]]) -> None:
         """Let tasks wait for the answer of another, which asks the same."""

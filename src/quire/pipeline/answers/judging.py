@@ -151,7 +151,7 @@ def judge_answer(
             for uid, verdict in verdicts.items()
         }
     verdicts = {
-        uid: _judge_further(context, verdict, parts.get(tasks[uid], {}))
+        uid: judge_further(context, verdict, parts.get(tasks[uid], {}))
         for uid, verdict in verdicts.items()
     }
     passed = all(verdict.judgement is Judgement.ACCEPT for verdict in verdicts.values())
@@ -187,7 +187,8 @@ def _judge_answer_text(
     return ResponseJudgement(verdicts, truncated=answered.stop is Stop.LENGTH, clean=passed)
 
 
-def _judge_further(context: LaneContext, verdict: Verdict, part: JsonObject) -> Verdict:
+def judge_further(context: LaneContext, verdict: Verdict, part: JsonObject) -> Verdict:
+    """What the further gates of a stage say of a record that its schema takes."""
     if verdict.judgement is not Judgement.ACCEPT:
         return verdict
     schema = context.stage.record.record_schema

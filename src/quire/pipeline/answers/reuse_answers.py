@@ -15,26 +15,34 @@ takes an answer: whoever is asked once more is meant to be asked. No task waits 
 which may be held, or have nobody who works on it.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 from typing import NamedTuple
 
 from quire.domain.data import plain_json, stored_json
 from quire.domain.gates import Judgement, NoteKind, Verdict
-from quire.domain.ids import AttemptId, ResultId, TaskId, hash_number
+from quire.domain.ids import AttemptId, TaskId, hash_number
 from quire.domain.requests import RequestKind
-from quire.domain.states import TaskMove, TaskState
+from quire.domain.states import TASK, ReviewState, TaskMove, TaskState
 from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
-from quire.ledger.tables.questions import AskedQuestion, Asker, QuestionRow
-from quire.ledger.tables.results import AcceptedAnswer
+from quire.ledger.tables.questions import (
+    NOT_REVIEWED,
+    AskedQuestion,
+    Asker,
+    QuestionRow,
+    ReusedRow,
+    ReviewMark,
+)
+from quire.ledger.tables.results import AcceptedAnswer, notes_json
 from quire.pipeline.answers.judging import judge_stored_answers, parts_of
+from quire.pipeline.answers.reuse_edits import ReusedAnswer, find_edits
 from quire.pipeline.calls.compress import with_compression_notes
 from quire.pipeline.calls.prepare import SharedTasks
 from quire.pipeline.calls.render import GatheredTasks, RenderedTasks, render
 from quire.pipeline.contexts import LaneContext
-from quire.pipeline.stages.critics import acceptance_move, follow_up
+from quire.pipeline.stages.critics import acceptance_move, follow_up, release_dependants
 from quire.plan.failure_limits import REUSED, SAVED
 from quire.plan.questions import rendered_content
 
@@ -48,14 +56,6 @@ class _Match(NamedTuple):
     task: ReadyTask
     asked: AskedQuestion
     askers: list[Asker]
-
-
-class _TakenAnswer(NamedTuple):
-    """An answer that a task takes from another."""
-
-    task: ReadyTask
-    asker: Asker
-    verdict: Verdict
 
 
 def share_questions(
@@ -104,9 +104,9 @@ def _look(
         return _Division(ready, [(key, task.content_key, stage, task.id) for task in ready])
     matches = _matches(tx, known, ready)
     sharing = _sharing_tasks(tx, context, gathered, ready)
-    taken = _take_answers(
-        tx, context, gathered, [matches[it] for it in matches if it in sharing], now
-    )
+    found = _find_answers(tx, context, [matches[it] for it in matches if it in sharing])
+    _write_answers(tx, context, gathered, found, now)
+    taken = {answer.task.id for answer in found}
     asking = [task for task in ready if task.id not in taken]
     return _divide(context, asking, sharing, known, matches)
 
@@ -181,29 +181,40 @@ def _sharing_tasks(
     return fresh
 
 
-def _take_answers(
-    tx: Transaction,
-    context: LaneContext,
-    gathered: GatheredTasks,
-    matches: Sequence[_Match],
-    now: datetime,
-) -> set[TaskId]:
-    """Give tasks the answers that were given to others, where they do; returns to whom."""
+def _find_answers(
+    tx: Transaction, context: LaneContext, matches: Sequence[_Match]
+) -> list[ReusedAnswer]:
+    """What persons wrote of the same subjects, and what others were answered, where that does."""
+    edits = find_edits(tx, context, [match.task for match in matches])
+    edited = {edit.task.id for edit in edits}
     wanted: list[tuple[ReadyTask, Asker]] = []
     for match in matches:
         usable = [asker for asker in match.askers if _is_usable(asker)]
-        if usable:
-            wanted.append((match.task, max(usable, key=lambda asker: asker.result_id or 0)))
+        if usable and match.task.id not in edited:
+            wanted.append((match.task, max(usable, key=_preference)))
     if not wanted:
-        return set()
-    taken = [
-        _TakenAnswer(task, asker, verdict)
+        return edits
+    return edits + [
+        _reused_answer(task, asker, verdict)
         for task, asker, verdict in _judge(tx, context, wanted)
         if verdict.judgement is Judgement.ACCEPT
         and not any(note.kind is NoteKind.INCOMPLETE for note in verdict.notes)
     ]
-    _write_answers(tx, context, gathered, taken, now)
-    return {answer.task.id for answer in taken}
+
+
+def _preference(asker: Asker) -> tuple[bool, int]:
+    """What a person approved first, then the newest."""
+    return asker.is_approved, asker.result_id or 0
+
+
+def _reused_answer(task: ReadyTask, asker: Asker, verdict: Verdict) -> ReusedAnswer:
+    """The answer as today's gates read it; an approval is of the data that was seen."""
+    assert asker.root_id is not None
+    data = plain_json(verdict.data)
+    review = NOT_REVIEWED
+    if asker.is_approved and asker.approved_data == data:
+        review = ReviewMark(ReviewState.APPROVED.value, asker.reviewer, asker.reviewed_at)
+    return ReusedAnswer(task, asker.root_id, asker.attempt_id, data, verdict.notes, review)
 
 
 def _is_usable(asker: Asker) -> bool:
@@ -243,43 +254,65 @@ def _write_answers(
     tx: Transaction,
     context: LaneContext,
     gathered: GatheredTasks,
-    taken: Sequence[_TakenAnswer],
+    taken: Sequence[ReusedAnswer],
     now: datetime,
 ) -> None:
     if not taken:
         return
-    results: list[AcceptedAnswer] = []
-    roots: list[ResultId] = []
-    for task, asker, verdict in taken:
-        assert asker.attempt_id is not None
-        assert asker.root_id is not None
-        data, version = plain_json(verdict.data), context.gate_version
-        results.append((task.id, task.version, asker.attempt_id, version, data, verdict.notes))
-        roots.append(asker.root_id)
+    tx.questions.add_reused_results(_result_rows(tx, context, taken), now)
+    confirmed = [answer.task.id for answer in taken if answer.review != NOT_REVIEWED]
+    others = [answer.task.id for answer in taken if answer.review == NOT_REVIEWED]
+    move = acceptance_move(context.spec, context.stage_id)
+    tx.tasks.move_task_group(TaskMove.ACCEPT, context.stage_id, confirmed, TaskState.READY)
+    tx.tasks.move_task_group(move, context.stage_id, others, TaskState.READY)
+    moved = Counter({TaskMove.ACCEPT: len(confirmed)}) + Counter({move: len(others)})
+    _tally(tx, context, taken, moved)
+    if gathered.used:
+        tasks = [answer.task.id for answer in taken if answer.task.id in gathered.used]
+        used = [(task, stored_json(gathered.used[task])) for task in tasks]
+        tx.lineage.note_used_inputs(used)
+        tx.lineage.check_stale(tasks, now)
+    if len(context.spec.stages) > 1:
+        follow_up(tx, context.spec, context.stage_id, others, now)
+        release_dependants(tx, context.spec, context.stage, confirmed, now)
+
+
+def _result_rows(
+    tx: Transaction, context: LaneContext, taken: Sequence[ReusedAnswer]
+) -> list[ReusedRow]:
+    version = context.gate_version
+    results: list[AcceptedAnswer] = [
+        (it.task.id, it.task.version, it.attempt or AttemptId(0), version, it.data, it.notes)
+        for it in taken
+    ]
     if not context.by_block:
         results = with_compression_notes(tx, results)
-    tx.questions.add_reused_results(list(zip(results, roots, strict=True)), now)
-    tasks = [answer.task.id for answer in taken]
-    move = acceptance_move(context.spec, context.stage_id)
-    tx.tasks.move_task_group(move, context.stage_id, tasks, TaskState.READY)
-    _tally(tx, context, move, results)
-    if gathered.used:
-        used = [(task, stored_json(gathered.used[task])) for task in tasks if task in gathered.used]
-        tx.lineage.note_used_inputs(used)
-        tx.lineage.check_stale([task for task, _ in used], now)
-    if len(context.spec.stages) > 1:
-        follow_up(tx, context.spec, context.stage_id, tasks, now)
+    return [
+        (
+            *result[:2],
+            it.attempt,
+            *result[3:5],
+            notes_json(result[5]),
+            it.root,
+            it.origin,
+            *it.review,
+        )
+        for it, result in zip(taken, results, strict=True)
+    ]
 
 
 def _tally(
-    tx: Transaction, context: LaneContext, move: TaskMove, results: Sequence[AcceptedAnswer]
+    tx: Transaction,
+    context: LaneContext,
+    taken: Sequence[ReusedAnswer],
+    moved: Mapping[TaskMove, int],
 ) -> None:
     """Count what was saved; what was taken is neither a success of this run's nor a failure."""
-    costs = tx.questions.costs_of_attempts(sorted({result[2] for result in results}))
-    saved = sum([costs.get(result[2], 0) for result in results])
-    state = TaskState.PROPOSED if move == TaskMove.PROPOSE else TaskState.DONE
-    counts = {REUSED: len(results), SAVED: saved, f"window_{state}": len(results)}
-    tx.tallies.add_tallies(context.stage_id, counts)
+    attempts = [answer.attempt for answer in taken if answer.attempt is not None]
+    costs = tx.questions.costs_of_attempts(sorted(set(attempts))) if attempts else {}
+    counts = {REUSED: len(taken), SAVED: sum([costs.get(attempt, 0) for attempt in attempts])}
+    windows = {f"window_{TASK.targets[move]}": count for move, count in moved.items() if count}
+    tx.tallies.add_tallies(context.stage_id, counts | windows)
 
 
 def _divide(

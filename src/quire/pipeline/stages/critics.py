@@ -193,8 +193,8 @@ def follow_up(
     if recipe_stage.critic:
         done = apply_critiques(tx, spec, recipe_stage, tasks, now)
         wake_followers(tx, spec.stage_ids[recipe_stage.of], done)
-        _release_dependants(tx, spec, spec.stage_named(recipe_stage.of), done, now)
-    _release_dependants(tx, spec, recipe_stage, tasks, now)
+        release_dependants(tx, spec, spec.stage_named(recipe_stage.of), done, now)
+    release_dependants(tx, spec, recipe_stage, tasks, now)
 
 
 def sweep_critics(
@@ -219,10 +219,10 @@ def sweep_critics(
     unheeded = tx.critiques.unapplied_critiques(above, stage)
     if unheeded:
         done = apply_critiques(tx, spec, critic, unheeded, now)
-        _release_dependants(tx, spec, spec.stage_named(critic.of), done, now)
+        release_dependants(tx, spec, spec.stage_named(critic.of), done, now)
 
 
-def _release_dependants(
+def release_dependants(
     tx: Transaction, spec: RunSpec, recipe_stage: Stage, done: Sequence[TaskId], now: datetime
 ) -> None:
     """Dependants may go now; those that used another result than the new one are marked."""

@@ -64,9 +64,10 @@ SELECT s.name, said.data FROM results r JOIN tasks c ON c.judged_result_id = r.i
 JOIN stages s ON s.id = c.stage_id JOIN results said ON said.task_id = c.id WHERE r.task_id = :task ORDER BY said.id
 
 -- name: accepted_blocks_after
--- The next accepted results of a stage about blocks, in the order they came.
+-- The next accepted results of a stage about blocks, in the order they came. The plus keeps the whole stage from being
+-- read each time.
 SELECT r.id, t.id, b.document_id, b.block_index, t.state, r.review_state, r.data, NULL, r.notes
-FROM results r JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'done'
+FROM results r JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND +t.stage_id = :stage AND t.state = 'done'
 JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 WHERE r.id > :after AND r.superseded_at IS NULL ORDER BY r.id LIMIT :limit
 

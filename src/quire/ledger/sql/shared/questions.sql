@@ -19,8 +19,9 @@ UPDATE tasks SET question_hash = rows.question_hash FROM rows WHERE tasks.id = r
 
 -- name: askers_by_id
 -- Tasks that ask what others do, each with the answer that those may take: accepted, whole here, and nobody's but the
--- model's. An answer that was itself taken from elsewhere says where it was given.
-SELECT t.id, t.stage_id, t.state, t.question_hash, r.id, coalesce(o.id, r.id), coalesce(o.task_id, t.id), r.attempt_id, r.notes
+-- model's. An answer that was itself taken from elsewhere says where it was given; one that a person approved, who and when.
+SELECT t.id, t.stage_id, t.state, t.question_hash, r.id, coalesce(o.id, r.id), coalesce(o.task_id, t.id), r.attempt_id, r.notes,
+    r.review_state, r.reviewer, r.reviewed_at, CASE WHEN r.review_state = 'approved' THEN r.data END
 FROM tasks t LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL AND r.origin = 'model'
     AND r.review_state IN ('unreviewed', 'approved') AND r.data IS NOT NULL AND r.attempt_id IS NOT NULL
 LEFT JOIN results o ON o.id = r.reused_from
@@ -40,9 +41,24 @@ SELECT a.id, coalesce(a.cost, 0) / (CASE WHEN q.tasks > 0 THEN q.tasks ELSE 1 EN
 FROM attempts a JOIN requests q ON q.id = a.request_id WHERE a.id IN (:ids...)
 
 -- name: add_reused_results
--- rows: task_id int, version int, attempt_id int, gate_version text, data text, notes text, reused_from int
-INSERT INTO results (task_id, version, attempt_id, gate_version, data, notes, reused_from, created_at, origin)
-SELECT rows.task_id, rows.version, rows.attempt_id, rows.gate_version, rows.data, rows.notes, rows.reused_from, :created_at, 'model' FROM rows
+-- rows: task_id int, version int, attempt_id int, gate_version text, data text, notes text, reused_from int, origin text, review_state text, reviewer text, reviewed_at int
+INSERT INTO results (task_id, version, attempt_id, gate_version, data, notes, reused_from, created_at, origin, review_state, reviewer, reviewed_at)
+SELECT rows.task_id, rows.version, rows.attempt_id, rows.gate_version, rows.data, rows.notes, rows.reused_from, :created_at, rows.origin, rows.review_state, rows.reviewer, rows.reviewed_at FROM rows
+
+-- name: edited_results
+-- What persons wrote in the place of answers, each with its subject; there are as many as persons write.
+SELECT coalesce(r.reused_from, r.id), t.question_hash, coalesce(d.source_locator, ''), coalesce(b.locator, ''), r.data, r.review_state, r.reviewer, r.reviewed_at
+FROM results r JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND t.state = 'done'
+LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
+WHERE r.origin = 'person' AND r.superseded_at IS NULL AND r.data IS NOT NULL ORDER BY r.task_id
+
+-- name: sources_of_tasks
+-- What some tasks ask, and of what in which source.
+SELECT t.id, t.question_hash, d.source_locator, coalesce(b.locator, '')
+FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
+WHERE t.workspace_id = :workspace AND t.id IN (:ids...) ORDER BY t.id
 
 -- name: follow_tasks
 -- rows: id int, leader int
