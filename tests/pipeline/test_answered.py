@@ -68,12 +68,14 @@ def test_a_few_changed_blocks_are_all_that_is_planned(world: Worlds) -> None:
     texts = sentences(200)
     here.ingest(texts, "first")
     here.run(pack_size=5)
-    here.ingest([*texts[:-3], "One.", "Two.", "Three."], "second")
+    for place in (3, 100, 199):
+        texts[place] = f"Quite another block, the one at {place}."
+    here.ingest(texts, "second")
 
     planned = here.engine.plan(schema=METADATA, model=SMALL, pack_size=5)
-    run = here.run(pack_size=5)
+    run, calls = calls_of(here, lambda: here.start(pack_size=5))
 
-    assert (planned.to_ask.tasks, planned.to_ask.calls) == (3, 1)
+    assert (planned.to_ask.tasks, planned.to_ask.calls, calls) == (3, 1, 1)
     assert run.progress().cost_pico <= planned.to_ask.high < planned.cost / 50
     assert here.engine.spend.forecast_cost(run.id) == planned.to_ask.cost
 

@@ -101,9 +101,8 @@ def prepare(
 
     `share` says which tasks need not be asked.
     """
-    if not check_plugins(tx, contexts, context.spec, now):
-        return 0
-    if not check_failures(tx, contexts, context, now):
+    fit = check_plugins(tx, contexts, context.spec, now)
+    if not fit or not check_failures(tx, contexts, context, now):
         return 0
     queue = QUEUE_FACTOR * context.policy.concurrency
     slots = _slots(tx, context, queue)
@@ -124,7 +123,9 @@ def prepare(
     continued = queue_continuations(tx, contexts, context, unfinished)
     ready = _set_aside_oversized(tx, context, gathered, sizes)
     shared = share(tx, context, gathered, ready, now)
-    packs = _packs(context, sizes, shared.asked, more=more)[: slots - continued]
+    # few may be left of those that were looked at: they wait for the next, to share their call
+    left = shared.moved > 0 and len(gathered.tasks) == room
+    packs = _packs(context, sizes, shared.asked, more=more, left=left)[: slots - continued]
     if packs:
         _queue(tx, contexts, context, packs, gathered)
     return continued + len(packs) + shared.moved
@@ -252,7 +253,14 @@ def _give_up_oversized(
     tx.tasks.move_tasks(TaskMove.GIVE_UP, [note.id for note in notes], [TaskState.READY])
 
 
-def _packs(context: LaneContext, known: Sizes, ready: list[ReadyTask], *, more: bool) -> list[Pack]:
+def _packs(
+    context: LaneContext,
+    known: Sizes,
+    ready: list[ReadyTask],
+    *,
+    more: bool,
+    left: bool,
+) -> list[Pack]:
     """Pack tasks by their sizes; a last pack that more tasks could fill waits."""
     shape, most = context.output_shape, context.facts.max_output
     sizes = [task.json_bytes for task in ready]
@@ -268,7 +276,7 @@ def _packs(context: LaneContext, known: Sizes, ready: list[ReadyTask], *, more: 
         cut = slice(done, done + len(members))  # packs keep the order
         packs.append(Pack(ready[cut], allowed[cut]))
         done = cut.stop
-    return packs[:-1] if more and len(packs) > 1 else packs
+    return packs[:-1] if left or (more and len(packs) > 1) else packs
 
 
 def _queue(
