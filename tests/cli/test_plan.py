@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Quire
+from tests.cli.conftest import SCHEMA, Quire
 from tests.world import METADATA, sentences
 
 SONNET = "anthropic/claude-sonnet-4-6"
@@ -207,3 +207,46 @@ def test_calls_to_openrouter_go_steadily_unless_a_layer_says_otherwise(
     }
     (tmp_path / "quire.toml").write_text(f'[policy]\nroute = "direct"\n{facts}')
     assert lane() == "direct"
+
+
+def test_a_record_may_be_of_a_document_and_larger_ones_are_compressed(
+    quire: Quire, folder: Path
+) -> None:
+    long = "\n\n".join(f"Sentence {number} says that pears ripen late." for number in range(5000))
+    (folder / "long.txt").write_text(long)
+    (folder / "short.md").write_text("# A\n\nOne.\n")
+    quire("ingest", "long.txt", "short.md")
+    named = ("--document", "long.txt", "--document", "short.md")
+    asked = ("--schema", SCHEMA, "--model", "simulated/small", *named)
+
+    said = quire("plan", *asked, "--per", "document").stdout
+
+    assert said.startswith("2 documents · schema clauses · a record per document · simulated/small")
+    assert (
+        "1 of 2 prompts do not fit the window of simulated/small: what is shown is compressed"
+        in said
+    )
+    planned = quire.json("plan", *asked, "--per", "document")
+    assert (planned["per"], planned["blocks"], planned["compressed"]) == ("document", 2, 1)
+    refused = quire("run", *asked, "--per", "page", code=2).stderr
+    assert "none of these documents has pages" in refused
+
+
+def test_types_of_blocks_are_given_with_commas_or_again(quire: Quire, folder: Path) -> None:
+    (folder / "a.md").write_text("# A\n\nOne.\n\n- two\n- three\n")
+    quire("ingest", "a.md")
+    asked = ("plan", "--schema", SCHEMA, "--model", "simulated/small", "--document", "a.md")
+
+    counts = [
+        quire.json(*asked, *flags)["blocks"]
+        for flags in (
+            ("--block-type", "heading"),
+            ("--block-type", "heading,list_item"),
+            ("--block-type", "heading", "--block-type", "paragraph"),
+        )
+    ]
+
+    assert counts == [1, 3, 2]
+    assert "no type of block 'tble'" in quire(*asked, "--block-type", "tble", code=2).stderr
+    both = quire(*asked, "--block-type", "heading", "--per", "document", code=2).stderr
+    assert "go with a schema that is asked of every block" in both

@@ -33,7 +33,7 @@ ADDED = {
     "documents": ("aside", "result_id"),
     "credentials": ("accepted_at",),
     "results": ("notes", "reviewer", "reviewed_at"),
-    "runs": ("noted_progress", "noted_progress_at"),
+    "runs": ("noted_progress", "noted_progress_at", "block_types"),
     "lanes": ("given_up_at",),
     "attempts": ("slice_id",),
     "limit_levels": ("learnt_rate",),

@@ -60,7 +60,8 @@ Documents = Annotated[
     list[str] | None,
     option(
         "NAME",
-        "Ask about this document only, by number, title or file name; may be repeated.",
+        "Ask about this document only, by number, title, path or file name, or about those of a"
+        " folder or quoted glob; may be repeated.",
         "--document",
     ),
 ]

@@ -8,8 +8,11 @@ from datetime import date, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+import typer
+
 from quire.cli.options import option
 from quire.cli.printing import note, quantity
+from quire.cli.session import session
 from quire.domain.data import Json
 from quire.domain.errors import NotFound, UsageError
 
@@ -61,6 +64,23 @@ Attachments = Annotated[
         "PATH",
         "Files or folders for the recipe to read; may be repeated.",
         "--attach",
+    ),
+]
+Per = Annotated[
+    str | None,
+    option(
+        "UNIT",
+        "What one record is of: block, document, section (section:2 by headings of the second"
+        " level) or page (block).",
+        "--per",
+    ),
+]
+BlockTypes = Annotated[
+    list[str] | None,
+    option(
+        "TYPE,TYPE…",
+        "Ask about blocks of these types only: paragraph, table…; may be repeated.",
+        "--block-type",
     ),
 ]
 StopAfter = Annotated[
@@ -117,6 +137,8 @@ class TypedOrder(NamedTuple):
     models: str | None = None
     prompt: str | None = None
     attach: Sequence[str] | None = None
+    per: str | None = None
+    block_type: Sequence[str] | None = None
 
 
 def reuse_from_options(run: int | None, from_stage: str | None) -> tuple[int, str] | None:
@@ -136,7 +158,10 @@ def order_from_options(
         raise UsageError("give --schema NAME or --recipe NAME, one of the two")
     if typed.recipe is None:
         _refuse_recipe_options(typed)
-    return engine.orders.resolve(
+    elif typed.per or typed.block_type:
+        name = "--per" if typed.per else "--block-type"
+        raise UsageError(f"{name} is for schemas: a recipe's stages say what they are about")
+    order = engine.orders.resolve(
         schema=typed.schema,
         recipe=typed.recipe,
         model=model,
@@ -145,8 +170,16 @@ def order_from_options(
         parameters=_read_parameters(engine, typed),
         stop_after=typed.stop_after,
         reuse=reuse_from_options(typed.reuse, typed.from_stage),
+        per=typed.per,
         policy=policy,
     )
+    order = engine.orders.with_blocks(order, typed.block_type or ())
+    if typed.per == "page":
+        whole = engine.library.find_unpaged([document for document, _ in order.inputs])
+        if whole:
+            have = quantity(len(whole), "document has", "documents have")
+            note(f"{have} no pages, and {'is' if len(whole) == 1 else 'are'} asked about as one")
+    return order
 
 
 def _refuse_recipe_options(typed: TypedOrder) -> None:
@@ -283,7 +316,13 @@ def _split_pair(option: str, form: str, typed: str) -> tuple[str, str]:
     return name.strip(), value
 
 
-def earlier_note(engine: "Engine", order: "Order") -> str:
+def tell_earlier(context: typer.Context, engine: "Engine", order: "Order") -> None:
+    """Tell it, unless nobody wants to be told anything."""
+    if not session(context).quiet and (again := _earlier_note(engine, order)):
+        note(again)
+
+
+def _earlier_note(engine: "Engine", order: "Order") -> str:
     """Say that a new run asks again what an earlier one has answers to; "" where none has."""
     found = engine.orders.earlier_answers(order)
     if found is None:

@@ -7,18 +7,17 @@ import typer
 
 from quire.cli import answered_words, order_options
 from quire.cli import options as of
-from quire.cli.order_options import TypedOrder, earlier_note, order_from_options
+from quire.cli.order_options import TypedOrder, order_from_options, tell_earlier
 from quire.cli.printing import (
     Narrowing,
-    note,
     print_json,
     print_table,
     quantity,
     say,
 )
 from quire.cli.progress_words import pacing_note
-from quire.cli.recipe_forecasts import cost_bounds, print_recipe_forecast
-from quire.cli.session import engine_for, session
+from quire.cli.recipe_forecasts import cost_bounds, print_recipe_forecast, window_note
+from quire.cli.session import engine_for
 from quire.domain.data import Json
 from quire.domain.pricing import dollars, to_usd
 
@@ -41,6 +40,8 @@ def plan(
     model: of.ModelName = None,
     models: order_options.Models = None,
     document: of.Documents = None,
+    per: order_options.Per = None,
+    block_type: order_options.BlockTypes = None,
     param: order_options.Params = None,
     given: order_options.Inputs = None,
     prompt: order_options.Prompt = None,
@@ -53,18 +54,13 @@ def plan(
     """Forecast calls, tokens, time and dollars of every way to do it; spends nothing."""
     with engine_for(context) as engine:
         typed = TypedOrder(
-            *(schema, recipe, document, param, given),
-            reuse=reuse,
-            from_stage=from_stage,
-            models=models,
-            prompt=prompt,
-            attach=attach,
+            *(schema, recipe, document, param, given, None, reuse, from_stage),
+            *(models, prompt, attach, per, block_type),
         )
         engine.exact_tokens = True
         order = order_from_options(engine, typed, model, policy)
         planned = engine.forecasts.plan(order)
-        if not session(context).quiet and (again := earlier_note(engine, order)):
-            note(again)
+        tell_earlier(context, engine, order)
     if not planned.order.recipe.is_single_schema:
         print_recipe_forecast(planned, as_json=as_json)
     elif as_json:
@@ -80,8 +76,10 @@ def _plan_json(planned: "Plan") -> dict[str, object]:
         "model": facts.name,
         "simulated": facts.provider == "simulated",
         "documents": planned.documents,
+        "per": planned.order.recipe.unit,
         "blocks": forecast.tasks,
         "oversized": forecast.oversized,
+        "compressed": sum(stage.compressed for stage in planned.stages),
         "blocks_per_call": forecast.cap,
         "variants": [_variant_json(variant) for variant in forecast.variants],
         "cacheable_tokens": forecast.cacheable,
@@ -135,7 +133,10 @@ def _print_plan(planned: "Plan") -> None:
     schema = planned.order.recipe.stages[-1].record.label
     named_model = f"{facts.name} ({facts.note})" if facts.note else facts.name
     documents = quantity(planned.documents, "document")
-    say(f"{documents}, {quantity(forecast.tasks, 'block')} · schema {schema} · {named_model}")
+    unit = planned.order.recipe.unit
+    asked = documents if unit == "document" else f"{documents}, {quantity(forecast.tasks, unit)}"
+    per = "" if unit == "block" else f" · a record per {unit}"
+    say(f"{asked} · schema {schema}{per} · {named_model}")
     say()
     _print_variants(forecast)
     say()
@@ -207,8 +208,11 @@ def _plan_notes(planned: "Plan") -> Iterator[str]:
     yield from _route_notes(planned)
     yield from _early_batch_note(planned)
     yield from _size_notes(planned)
+    if planned.order.recipe.unit != "block":
+        rankers = [f"ranked by {stage.model}" for stage in planned.stages if stage.embeds]
+        yield from filter(None, [window_note(planned.stages[0], next(iter(rankers), None))])
     if forecast.oversized:
-        blocks = quantity(forecast.oversized, "block")
+        blocks = quantity(forecast.oversized, planned.order.recipe.unit)
         yield (
             f"{blocks} cannot fit the window of {facts.window:,} tokens: what cannot fails unsent,"
             " and is not in the cost"
@@ -281,7 +285,8 @@ def _early_batch_note(planned: "Plan") -> Iterator[str]:
     least, others = forecast.early + 1, forecast.expected.requests - forecast.early
     hint = f"; with --min-batch-size {least} they go direct" if others >= least else ""
     yield (
-        f"the first {EARLY_TASKS} blocks go in a batch of their own, and the rest once they are"
+        f"the first {EARLY_TASKS} {planned.order.recipe.unit}s go in a batch of their own, and the"
+        " rest once they are"
         f" known to be fine{hint}"
     )
 
@@ -295,14 +300,14 @@ def _too_few_note(forecast: "Forecast", least: int) -> str:
 
 
 def _recommendation(planned: "Plan") -> Iterator[str]:
-    forecast = planned.forecast
+    forecast, unit = planned.forecast, planned.order.recipe.unit
     best, expected = forecast.cheapest, forecast.expected
     dearer = expected.batched > 0 and not best.batched
     if forecast.cap == 1 and not best.batched and not dearer:
-        yield "one block per call is what the policy and the schema allow"
+        yield f"one {unit} per call is what the policy and the schema allow"
         return
     alone = best in (forecast.one_per_call, forecast.cached)
-    cap = "" if alone or forecast.cap == 1 else f", up to {forecast.cap} blocks per call"
+    cap = "" if alone or forecast.cap == 1 else f", up to {forecast.cap} {unit}s per call"
     yield f"recommended: {best.name}{cap} (`{_command_for(planned, best)}` does so)"
     if dearer:
         comparison = f"in batches it costs {dollars(expected.cost)}, direct {dollars(best.cost)}"

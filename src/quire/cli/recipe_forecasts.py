@@ -82,14 +82,14 @@ def _recipe_notes(planned: "Plan") -> Iterator[str]:
     if planned.rough:
         yield "~ is a rough guess: how long answers are is known when some have come"
     rankers = {it.stage: f"ranked by {it.model}" for it in planned.stages if it.embeds}
-    yield from filter(None, (_window_note(it, rankers.get(it.stage)) for it in planned.stages))
+    yield from filter(None, (window_note(it, rankers.get(it.stage)) for it in planned.stages))
     unseen = {stage.stage for stage in planned.stages if stage.rough}
     for critic in planned.order.recipe.stages:
         if critic.critic == GATE and critic.name in unseen:
             yield f"{critic.name} is taken to veto {VETOED:.0%} of what it judges, asked again"
 
 
-def _window_note(stage: "StageForecast", how: str | None) -> str:
+def window_note(stage: "StageForecast", how: str | None) -> str:
     """What does not fit the window of the model, and what becomes of it."""
     if not (stage.tasks or stage.embeds):
         return f"{stage.stage}: there is nothing to ask about; are its documents ingested?"

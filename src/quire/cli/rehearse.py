@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from quire.cli import options as of
+from quire.cli import order_options
 from quire.cli.live_progress import work_watched
 from quire.cli.options import AsJson
 from quire.cli.printing import (
@@ -160,6 +161,7 @@ def run(
     schema: of.SchemaName,
     model: of.ModelName = None,
     document: of.Documents = None,
+    per: order_options.Per = None,
     sample: Sample = None,
     fault: FaultRates = None,
     latency: Latency = "",
@@ -182,6 +184,7 @@ def run(
             model=model,
             documents=engine.library.resolve_documents(document) if document else None,
             sample=sample,
+            per=per,
             policy=policy,
             server_config={**server, **batches, "thinking": thinking, "seed": seed},
         )
@@ -196,7 +199,7 @@ def _run_driver(*, quiet: bool) -> "Callable[[Engine, RunId], bool]":
         start = engine.progress(run)
         if not quiet:
             head = engine.queries.head(run)
-            about = f"{head.name} over {quantity(start.total, 'block')} with {head.model.name}"
+            about = f"{head.name} over {quantity(start.total, start.noun)} with {head.model.name}"
             note(f"rehearsing {about}; nothing leaves this machine")
         return work_watched(engine, start, quiet, only=start.run_id)
 
@@ -348,7 +351,7 @@ def _print_rehearsal_lines(done: "RehearsalResult") -> None:
     """Print what came of it beside what was forecast, and what went wrong on the way."""
     now = done.progress
     part = f" of {done.all_blocks:,}" if now.total < done.all_blocks else ""
-    say(f"rehearsed {quantity(now.total, 'block')}{part} · {done.schema} · {done.model}")
+    say(f"rehearsed {quantity(now.total, now.noun)}{part} · {done.schema} · {done.model}")
     say()
     _print_comparison(done)
     say()
@@ -356,7 +359,7 @@ def _print_rehearsal_lines(done: "RehearsalResult") -> None:
     for line in (*_billing_notes(done), *_server_notes(done)):
         say(line)
     for failure in done.failures[:MAX_CAUSES]:
-        say(f"failed: {quantity(len(failure.failures), 'block')}: {clip(failure.cause, 120)}")
+        say(f"failed: {quantity(len(failure.failures), now.noun)}: {clip(failure.cause, 120)}")
     if now.total < done.all_blocks and done.projected_cost:
         say(f"all {done.all_blocks:,} blocks would cost about {dollars(done.projected_cost)}")
     for hold in now.holds:

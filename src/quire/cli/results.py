@@ -20,7 +20,7 @@ from quire.cli.printing import (
 from quire.cli.session import engine_and_run
 from quire.domain.data import stored_json
 from quire.domain.gates import ReadingNote
-from quire.domain.task_wording import note_text
+from quire.domain.task_wording import note_text, span_text
 
 if TYPE_CHECKING:
     from quire.engine import ExportedBlock, ExportedTask
@@ -172,6 +172,13 @@ def _print_notes(found: "FirstRows") -> None:
 def _subjects(tasks: "Sequence[ExportedTask]") -> list[str]:
     """What each task is about: a document, and which of its blocks where some share one."""
     titles = [task.outcome.title or "the run" for task in tasks]
+    spans = [span_text(task.part) for task in tasks]
+    if any(spans):
+        several = len(set(titles)) > 1
+        return [
+            ", ".join(filter(None, [clip(title, ABOUT) if several else "", clip(span, ABOUT)]))
+            for title, span in zip(titles, spans, strict=True)
+        ]
     blocks = [task.outcome.block_index for task in tasks]
     if len(set(zip(titles, blocks, strict=True))) == len(set(titles)):
         return [clip(name, ABOUT) for name in titles]

@@ -14,7 +14,7 @@ import typer
 from quire.cli import options as of
 from quire.cli import order_options
 from quire.cli.live_progress import EventFeed, LineThrottle, drive, goal, tell_detached
-from quire.cli.order_options import TypedOrder, earlier_note, order_from_options
+from quire.cli.order_options import TypedOrder, order_from_options, tell_earlier
 from quire.cli.printing import model_label, note, quantity
 from quire.cli.progress_words import pacing_note
 from quire.cli.run_summary import exit_code, model_labels, print_end, print_end_json
@@ -38,6 +38,8 @@ def run(
     model: of.ModelName = None,
     models: order_options.Models = None,
     document: of.Documents = None,
+    per: order_options.Per = None,
+    block_type: order_options.BlockTypes = None,
     param: order_options.Params = None,
     given: order_options.Inputs = None,
     prompt: order_options.Prompt = None,
@@ -57,12 +59,10 @@ def run(
     """Ask a schema of every block, or follow a recipe; Ctrl-C stops, the same command goes on."""
     with engine_for(context, make=True) as engine:
         asked = (schema, recipe, document, param, given, stop_after, reuse, from_stage)
-        typed = TypedOrder(*asked, models, prompt, attach)
+        typed = TypedOrder(*asked, models, prompt, attach, per, block_type)
         order = order_from_options(engine, typed, model, policy)
-        funded = engine.orders.with_funds(order, wallet, budget)
-        order = replace(funded, task_limit=limit, new=new)
-        if not session(context).quiet and (again := earlier_note(engine, order)):
-            note(again)
+        order = replace(engine.orders.with_funds(order, wallet, budget), task_limit=limit, new=new)
+        tell_earlier(context, engine, order)
         handle = engine.start(order, max_cost)
         if detach:
             return tell_detached(context, handle, as_json=as_json)
@@ -123,6 +123,8 @@ def _drive(
 
 def _opening_line(head: "RunHead", now: Progress, *, goes_on: bool) -> str:
     inputs = f"{quantity(head.documents, 'document')}, {quantity(head.blocks, 'block')}"
+    if not now.is_staged and now.noun != "block":
+        inputs = f"{quantity(head.documents, 'document')}, a record per {now.noun},"
     about = f"{head.name} over {inputs} with {model_label(head.model.name)}"
     limited = f", at most {goal(now):,} of them" if goal(now) < now.total else ""
     if now.is_staged:

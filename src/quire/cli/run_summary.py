@@ -40,6 +40,7 @@ def progress_json(
         "simulated": head.model.provider == "simulated",
         "started_at": head.started_at,
         "ended_at": head.ended_at,
+        "per": None if now.is_staged else now.noun,
         "blocks": now.total,
         "limit": now.task_limit,
         "tasks": dict(now.counts),

@@ -34,11 +34,13 @@ from quire.cli.run_summary import (
     reused_words,
 )
 from quire.cli.session import engine_and_run, engine_for
+from quire.domain.data import stored_json
 from quire.domain.ids import TaskId
 from quire.domain.pricing import dollars
 from quire.domain.reasons import TaskErrorKind
 from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
+from quire.domain.task_wording import span_text
 from quire.domain.tasks import Failure
 
 if TYPE_CHECKING:
@@ -83,7 +85,8 @@ def _print_runs(found: "Sequence[tuple[RunHead, Progress, int]]") -> None:
     from quire.engine.queries import run_status
 
     recipes = any(now.is_staged for _, now, _ in found)
-    what, of = ("recipe", ">tasks") if recipes else ("schema", ">blocks")
+    blocks = all(now.noun == "block" for _, now, _ in found)
+    what, of = "recipe" if recipes else "schema", ">blocks" if blocks else ">tasks"
     columns = (">run", "state", what, "*model", of, ">done", ">failed", ">cost")
     rows = (
         (
@@ -187,7 +190,7 @@ def call_counts(now: Progress) -> str:
 def _limit_words(now: Progress) -> str:
     if now.task_limit is None:
         return ""
-    return f"{now.task_limit:,} {'tasks of its first stages' if now.is_staged else 'blocks'}"
+    return f"{now.task_limit:,} {'tasks of its first stages' if now.is_staged else now.noun + 's'}"
 
 
 def _value_and_source(value: object) -> tuple[str, str]:
@@ -276,7 +279,7 @@ def _group_json(
 
     summary: dict[str, object] = {"cause": group.cause, "count": len(group.failures)}
     if not staged:
-        own = ("task_id", "block_uid", "title", "source", "block_index", "tries", "error")
+        own = ("task_id", "block_uid", "title", "source", "block_index", "tries", "error", "part")
         plain = (*own, "refused", "critique")
         listed = [failure._asdict() | _answer(failure, refused) for failure in group.failures]
         return summary | {"failures": [{name: record[name] for name in plain} for record in listed]}
@@ -313,6 +316,8 @@ def _place(failure: Failure) -> str:
     document = clip(failure.title or failure.source, TITLE)
     if failure.block_index is not None:
         return f"{document}, block {failure.block_index}"
+    if span := span_text(stored_json(failure.part)):
+        return f"{document}, {clip(span, TITLE)}"
     if failure.reads is not None:
         return f"{document}, result of task {failure.reads}".removeprefix(", ")
     return document or failure.block_uid or "the run"

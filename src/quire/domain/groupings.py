@@ -25,6 +25,16 @@ ABOUT_RESULTS = (Driver.RESULT, Driver.PAIR, Driver.LINEAGE, Driver.GROUP)
 OF_WHOLE_STAGE = (Driver.LINEAGE, Driver.GROUP)  # which must be complete: a group is whole or wrong
 
 
+class BlockPlace(NamedTuple):
+    """A block as one sees it who divides a document: where it stands, not what it says."""
+
+    index: int  # type: ignore[assignment]  # nobody asks a place for `tuple.index`
+    headings: tuple[str, ...]  # the titles above it, outermost first
+    heading: str  # its own title; "": it is no heading
+    page: int | None  # None: its format has none
+    size: int  # bytes of its content as a JSON string
+
+
 class DriverItem(NamedTuple):
     """One thing a stage is expanded over."""
 
@@ -32,6 +42,7 @@ class DriverItem(NamedTuple):
     model: str = ""  # who answered, where it is a result
     sample: int = 0  # which draw it is, where it is a result
     part: JsonObject = NOTHING  # what its own grouping said of it, where it is a result
+    outline: Sequence[BlockPlace] = ()  # of a document that is divided
 
 
 class GroupingContext(NamedTuple):

@@ -17,6 +17,17 @@ SAME = "same"  # the model whose result a stage is about
 ALL_MODELS = "all"  # every model of the run
 EVERY_STAGE = "*"  # in own_model: all stages of which that makes sense
 EACH_MODEL = "each_model"  # the grouping that asks each model once
+EACH_BLOCK, EACH_DOCUMENT = "each_block", "each_document"
+EACH_SECTION, EACH_PAGE = "each_section", "each_page"  # groupings that divide documents
+SPANS = (EACH_SECTION, EACH_PAGE)
+# What people call the things that a schema is asked of, by grouping.
+UNITS = {
+    EACH_BLOCK: "block",
+    EACH_DOCUMENT: "document",
+    EACH_SECTION: "section",
+    EACH_PAGE: "page",
+}
+EXTRACTION = "extract"  # the recipe that a schema alone is
 BLOCK, LEAVE_OUT = "block", "leave_out"  # what an input does that came to nothing
 
 
@@ -129,7 +140,8 @@ class Stage:
     @property
     def may_be_several(self) -> bool:
         """Whether one thing may have several results of it: how many is chosen with the order."""
-        return self.is_sampled or self.asks_all or len(self.models) > 1
+        several = self.is_sampled or self.asks_all or len(self.models) > 1
+        return several or self.about in SPANS
 
     @property
     def upstream(self) -> tuple[str, ...]:
@@ -154,12 +166,13 @@ class Recipe:
     def is_single_schema(self) -> bool:
         """Whether it is no more than a schema: people see blocks then, and not tasks of stages."""
         only = self.stages[0]
-        return (
-            len(self.stages) == 1
-            and only.about == "each_block"
-            and only.schema is not None
-            and not only.templated
-        )
+        asked = only.about == EACH_BLOCK or (only.about in UNITS and self.name == EXTRACTION)
+        return len(self.stages) == 1 and asked and only.schema is not None and not only.templated
+
+    @property
+    def unit(self) -> str:
+        """What people count: what a schema is asked of, or a recipe's tasks."""
+        return UNITS[self.stages[0].about] if self.is_single_schema else "task"
 
     def critics_of(self, name: str) -> tuple[Stage, ...]:
         """The stages that judge the results of this one."""

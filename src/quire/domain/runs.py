@@ -189,7 +189,7 @@ class Progress:
     task_limit: int | None = None
     cancelling: bool = False
     stages: tuple[StageProgress, ...] = ()
-    noun: str = "block"  # what is counted: every block of a schema, or a recipe's tasks
+    noun: str = "block"  # what is counted: what a schema is asked of, or a recipe's tasks
     spent: bool = False  # its limit allows nothing more, and nothing is owed
     money: RunMoney | None = None  # where a wallet or a budget bounds what it spends
 
@@ -221,7 +221,7 @@ class Progress:
     @property
     def is_staged(self) -> bool:
         """Whether it is more than a schema: then its stages are told one by one."""
-        return self.noun != "block"
+        return self.noun == "task"
 
     @property
     def done(self) -> int:

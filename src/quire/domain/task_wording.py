@@ -1,6 +1,9 @@
 """Task wording: what is said of a task and of its answer, made of kinds and fields."""
 
+from collections.abc import Mapping, Sequence
+
 from quire.domain.continuation import Gap, Trigger
+from quire.domain.data import Json, as_object
 from quire.domain.gates import NoteKind, ReadingNote
 from quire.domain.reasons import OBJECTIONS, TaskError, TaskErrorKind
 
@@ -97,3 +100,12 @@ def shared_cause(kind: str | None, stage: str | None, error: str) -> str:
     if kind == TaskErrorKind.TOO_LARGE:
         return "the prompt does not fit the model's window, and was not sent"
     return f"{stage} objected" if kind in OBJECTIONS else error
+
+
+def span_text(part: Json) -> str:
+    """Which section or page of its document a task is about; "": it is about no such part."""
+    found = as_object(part) if isinstance(part, Mapping) else {}
+    page, headings = found.get("page"), found.get("headings")
+    if isinstance(page, int):
+        return f"page {page}"
+    return " › ".join(map(str, headings)) if isinstance(headings, Sequence) else ""

@@ -81,6 +81,7 @@ class Failure(NamedTuple):
     error_task: TaskId | None = None  # what blocks it
     source: str = ""  # the file it comes from
     block_index: int | None = None  # its place in there; None: it is about more than a block
+    part: str | None = None  # JSON: what its grouping said of it
 
 
 class TaskView(NamedTuple):
@@ -102,6 +103,7 @@ class TaskView(NamedTuple):
     error_kind: str | None = None  # a TaskErrorKind; None: an older version wrote the error
     error_stage: str | None = None  # the critic, or the stage of what blocks it
     error_task: TaskId | None = None  # what blocks it
+    part: str | None = None  # JSON: what its grouping said of it
 
 
 class DriverTask(NamedTuple):

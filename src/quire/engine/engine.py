@@ -244,14 +244,15 @@ class Engine(ContextProperties):
         max_cost_usd: float | None = None,
         wallet: str | None = None,
         budget_usd: Dollars | None = None,
+        per: str | None = None,
+        block_types: Sequence[str] = (),
         **policy: Json,
     ) -> RunHandle:
         """Start a run of a schema or of a recipe, or go on with that of the same order.
 
-        `wait` does the work. A recipe is a name, a file or a Recipe; `parameters`, `stop_after` and
-        `models` are for recipes: the first model is the run's own, stages with `models = "all"` ask
-        each. `reuse`: a run, and the stage before which its results are kept; False: ask all.
-        `wallet` and `budget_usd` hold a run without money, `max_cost_usd` what may cost more.
+        `wait` does the work. A schema's record is `per` block, document, section, section:2, page;
+        of `block_types` only; `parameters`, `stop_after` and `models`, the run's own first, are for
+        recipes. `reuse`: a run, and the stage before which its results are kept; False: ask all.
         """
         order = self.orders.resolve(
             schema=schema,
@@ -260,12 +261,12 @@ class Engine(ContextProperties):
             models=models,
             over=over,
             parameters=parameters,
-            limit=limit,
             stop_after=stop_after,
-            reuse=None if isinstance(reuse, bool) else reuse,
-            new=new,
-            policy=_with_reuse(policy, reuse),
+            reuse=reuse,
+            per=per,
+            policy=policy,
         )
+        order = self.orders.with_blocks(replace(order, task_limit=limit, new=new), block_types)
         return self.start(self.orders.with_funds(order, wallet, budget_usd), max_cost_usd)
 
     def start(self, order: Order, max_cost_usd: float | None = None) -> RunHandle:
@@ -290,21 +291,23 @@ class Engine(ContextProperties):
         over: Over = None,
         parameters: Mapping[str, Json] | None = None,
         reuse: tuple[int, str] | bool | None = None,
+        per: str | None = None,
+        block_types: Sequence[str] = (),
         **policy: Json,
     ) -> Plan:
         """Forecast requests, tokens and dollars, from answers where some came; spends nothing."""
-        return self.forecasts.plan(
-            self.orders.resolve(
-                schema=schema,
-                recipe=recipe,
-                model=model,
-                models=models,
-                over=over,
-                parameters=parameters,
-                reuse=None if isinstance(reuse, bool) else reuse,
-                policy=_with_reuse(policy, reuse),
-            )
+        order = self.orders.resolve(
+            schema=schema,
+            recipe=recipe,
+            model=model,
+            models=models,
+            over=over,
+            parameters=parameters,
+            reuse=reuse,
+            per=per,
+            policy=policy,
         )
+        return self.forecasts.plan(self.orders.with_blocks(order, block_types))
 
     def get(self, run: int) -> RunHandle:
         """A run by its number."""
@@ -439,10 +442,3 @@ def open_engine(
             environment=environment,
         )
     )
-
-
-def _with_reuse(
-    policy: Mapping[str, Json], reuse: tuple[int, str] | bool | None
-) -> Mapping[str, Json]:
-    """A policy with what was said of answers that are there, where no run was named."""
-    return {**policy, "reuse": reuse} if isinstance(reuse, bool) else policy

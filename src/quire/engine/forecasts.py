@@ -225,7 +225,7 @@ class Forecasts:
             if policy.route == AUTO and order.recipe.is_single_schema:
                 # all its calls are known before the first: what either way costs is compared
                 with self._context.ledger.snapshot() as tx:
-                    (stage,) = self._forecast_stages(tx, order, _documents(tx, order))
+                    stage, *_ = self._forecast_stages(tx, order, _documents(tx, order))
                     assert stage.forecast is not None
                     choice = stage.forecast.route
             else:

@@ -12,7 +12,7 @@ from typing import NamedTuple, Unpack
 from quire.domain.documents import Document, LeftOut, ParsedDocument, ReadChoices, ReadOptions
 from quire.domain.errors import NotFound, SourceUnreadable, UsageError
 from quire.domain.ids import DocumentId, RunId
-from quire.domain.recipes import Recipe, Schema
+from quire.domain.recipes import EACH_PAGE, UNITS, Recipe, Schema
 from quire.domain.sources import Source, SourceReading
 from quire.engine.context import EngineContext
 from quire.engine.document_names import choose_document, match_documents
@@ -203,6 +203,17 @@ class Library:
             known = [document for document, _ in tx.documents.document_names()]
             return tx.sources.sources_of_documents(known)
 
+    def find_unpaged(self, documents: Sequence[DocumentId]) -> list[DocumentId]:
+        """Those of some documents that have no pages, and count as one; not all may be so."""
+        with self._context.ledger.snapshot() as tx:
+            paged = tx.documents.documents_with_pages(list(documents))
+        if documents and not paged:
+            raise UsageError(
+                "none of these documents has pages: pdf and pptx have; --per section or"
+                " --per document suits others"
+            )
+        return [document for document in documents if document not in paged]
+
     def result_documents(self, run: int, stage: str | None = None) -> ResultDocuments:
         """The results of a run's stage, by default its last one, as documents for other runs."""
         named = NamedResults(RunId(run), stage)
@@ -316,6 +327,8 @@ class Library:
         if isinstance(over, tuple) and not recipe.is_single_schema:
             places = {document: place for place, document in enumerate(over)}
             found.sort(key=lambda item: places[item[0]])
+        if recipe.unit == UNITS[EACH_PAGE]:
+            self.find_unpaged([document for document, _ in found])
         return Inputs(tuple(found), names)
 
 

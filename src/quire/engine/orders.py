@@ -12,8 +12,9 @@ from quire.domain.errors import UnknownModel, UsageError
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.models import ModelFacts, Params
 from quire.domain.pricing import from_usd
-from quire.domain.recipes import SAME, Recipe, Schema
+from quire.domain.recipes import EACH_BLOCK, SAME, UNITS, Recipe, Schema
 from quire.domain.spend import ForecastRow
+from quire.engine.block_selection import select_blocks
 from quire.engine.context import EngineContext, own_models
 from quire.engine.embedders import refuse_as_answerer, with_embedders
 from quire.engine.kept_schemas import SchemaSource
@@ -35,7 +36,7 @@ from quire.recipes.policy_layers import policy_from_json, resolve_policy, schema
 from quire.recipes.recipe_checks import validate_recipe
 from quire.recipes.recipe_files import load_recipe
 from quire.recipes.recipe_parameters import name_models, named_models
-from quire.recipes.user_schemas import extraction_recipe
+from quire.recipes.user_schemas import EVERY_BLOCK, Per, extraction_recipe, parse_per
 from quire.settings import Settings
 
 FLAG = "flag"  # the layer of what was said with the order itself
@@ -71,14 +72,14 @@ class Orders:
         limit: int | None = None,
         stop_after: str | None = None,
         new: bool = False,
-        reuse: tuple[int, str] | None = None,
+        reuse: tuple[int, str] | bool | None = None,
+        per: str | None = None,
         policy: Mapping[str, Json],
     ) -> Order:
-        """The order that is meant: everything found, read and checked; spends nothing.
-
-        What is not said of an order that reuses a run's results is as that run was told.
-        """
+        """The order that is meant, checked; unsaid things are as a run that it reuses was told."""
         chosen = _chosen_models(model, models)
+        if isinstance(reuse, bool):  # no run is named: whether answers that are there are taken
+            policy, reuse = {**policy, "reuse": reuse}, None
         if reuse is not None:
             earlier = self._order_of_run(RunId(reuse[0]))
             chosen, over = chosen or earlier.models, earlier.over if over is None else over
@@ -86,27 +87,32 @@ class Orders:
         if schema is not None:
             _refuse_for_schema(parameters=parameters, stop_after=stop_after, reuse=reuse)
         asked = self._read_asked(schema, recipe, parameters or {})
-        order = self._resolve_order(asked, chosen, policy)
-        if stop_after is not None:
-            choose_stage(order.recipe, stop_after)
+        order = self._resolve_order(asked, chosen, policy, per)
         inputs, names = self._library.inputs(order.recipe, over)
         return replace(
             order,
             inputs=inputs,
             input_names=names,
             task_limit=limit,
-            stop_after=stop_after,
+            stop_after=stop_after and choose_stage(order.recipe, stop_after).name,
             new=new,
             reuse=self._check_reuse(order, reuse),
         )
 
     def _resolve_order(
-        self, asked: Schema | Recipe, models: Sequence[str], policy: Mapping[str, Json]
+        self,
+        asked: Schema | Recipe,
+        models: Sequence[str],
+        policy: Mapping[str, Json],
+        per: str | None,
     ) -> Order:
         own, others = next(iter(models), None), models[1:]
         if isinstance(asked, Schema):
             _refuse_for_schema(models=others)
-        order = resolve_order(self._context.settings, asked, own, policy, others)
+        elif per is not None:
+            raise UsageError("per is for schemas; a recipe's stages say what they are about")
+        unit = EVERY_BLOCK if per is None else parse_per(per)
+        order = resolve_order(self._context.settings, asked, own, policy, others, unit)
         return with_probed_size(self._context.ledger, order)
 
     def _read_asked(
@@ -151,6 +157,12 @@ class Orders:
         with self._context.ledger.snapshot() as tx:
             return find_earlier(tx, order)
 
+    def with_blocks(self, order: Order, types: Sequence[str]) -> Order:
+        """The order, asked of blocks of these types only; none: of all."""
+        documents = [document for document, _ in order.inputs]
+        found = select_blocks(self._context.ledger, order.recipe, documents, types)
+        return order if found is None else replace(order, sample=found)
+
     def with_funds(self, order: Order, wallet: str | None, budget_usd: Dollars | None) -> Order:
         """The order, spending no more than this wallet holds and this budget allows."""
         budget = None if budget_usd is None else from_usd(budget_usd)
@@ -179,6 +191,7 @@ def resolve_order(
     model: str | None,
     overrides: Mapping[str, Json],
     others: Sequence[str] = (),
+    per: Per = EVERY_BLOCK,
 ) -> Order:
     """Resolve models and policy: flag over schema over quire.toml over environment over built-in.
 
@@ -196,7 +209,7 @@ def resolve_order(
     )
     if isinstance(asked, Schema):
         params = Params(temperature=policy.policy.temperature, effort=policy.policy.effort)
-        asked = extraction_recipe(asked, params)
+        asked = extraction_recipe(asked, params, per)
     named = [name for stage in asked.stages for name in stage.models if name != SAME]
     wished = schema.prompt_config.get("model") if schema else next(iter(named), None)
     own = model or wished or settings.model
@@ -324,9 +337,10 @@ def with_probed_size(ledger: Ledger, order: Order) -> Order:
     """Put the recommended pack size where one was asked for; whoever gave a number keeps it."""
     if not order.policy.probed:
         return order
-    if not order.recipe.is_single_schema:
+    if order.recipe.unit != UNITS[EACH_BLOCK]:
+        what = f"a {order.recipe.unit}" if order.recipe.is_single_schema else "a recipe"
         raise UsageError(
-            f"probes are of schemas, and {order.recipe.name} is a recipe: give --pack-size a number"
+            f"probes are of schemas asked of blocks, not of {what}: give --pack-size a number"
         )
     with ledger.snapshot() as tx:
         found = tx.runs.newest_probe(_question(order))

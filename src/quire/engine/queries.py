@@ -14,6 +14,7 @@ from quire.domain.fallbacks import KnownFallback
 from quire.domain.gates import NO_STRAYS, StrayIds
 from quire.domain.ids import DocumentId, RequestId, RunId, TaskId
 from quire.domain.models import ModelFacts
+from quire.domain.recipes import EACH_BLOCK
 from quire.domain.requests import Turn
 from quire.domain.runs import Event, Progress, Run
 from quire.domain.states import RunState, TaskState
@@ -281,6 +282,7 @@ class Queries(ResultQueries):
                 text = text_alone(tx, context, task)
         models = [model.name for model in context.spec.models]
         plain = context.spec.recipe.is_single_schema
+        blocks = plain and context.stage.about == EACH_BLOCK
         return PromptView(
             task=view,
             request_id=view.request_id,
@@ -290,7 +292,7 @@ class Queries(ResultQueries):
             turns=text.turns if text else (),
             stray_ids=strays,
             stage="" if plain else context.stage.name,
-            about="" if plain else describe_subject(view, models, context.stage),
+            about="" if blocks else describe_subject(view, models, context.stage),
         )
 
     def _request(self, tx: Transaction, request: RequestId) -> RequestView:

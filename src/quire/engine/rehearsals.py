@@ -31,6 +31,7 @@ from quire.plan.variants import Forecast
 from quire.providers.catalog import CATALOG
 from quire.providers.provider_registry import Providers
 from quire.providers.vendors import vendor_facts
+from quire.recipes.user_schemas import EVERY_BLOCK, Per, parse_per
 from quire.rehearsal.request_log import LogEntry
 from quire.rehearsal.server import RehearsalThread, rehearsal_server
 from quire.settings import Settings
@@ -52,6 +53,7 @@ class RehearsalSpec:
     model: str | None = None
     documents: Sequence[DocumentId] | None = None  # None: all of them
     sample: int | None = None  # blocks, spread evenly; None: all of them
+    per: str | None = None  # what one record is of; None: a block
     policy: Mapping[str, Json] = field(default_factory=dict)
     server_config: Mapping[str, Any] = field(
         default_factory=dict
@@ -90,7 +92,8 @@ def rehearse(
     """
     schema = _find_schema_source(engine, spec.schema)
     order = with_probed_size(
-        engine.ledger, resolve_order(engine.settings, schema, spec.model, spec.policy)
+        engine.ledger,
+        resolve_order(engine.settings, schema, spec.model, spec.policy, per=_unit(spec)),
     )
     facts = order.facts
     _refuse_senseless(facts)
@@ -106,14 +109,25 @@ def rehearse(
         copied = copy_inputs(engine.ledger, sandbox.ledger, spec, schema)
         _copy_probe_result(sandbox.ledger, order)
         result = _run_job(sandbox, server, order, spec, drive)
-        return replace(result, all_blocks=copied.found)
+        return result if spec.per else replace(result, all_blocks=copied.found)
+
+
+def _unit(spec: RehearsalSpec) -> Per:
+    """What one record is of; single blocks are no sample of documents."""
+    if spec.per is None:
+        return EVERY_BLOCK
+    if spec.sample is not None:
+        raise UsageError("--sample takes blocks; with --per, --document takes some documents")
+    return parse_per(spec.per)
 
 
 def _run_job(
     sandbox: Engine, server: RehearsalThread, order: Order, spec: RehearsalSpec, drive: Drive
 ) -> RehearsalResult:
     facts, schema = order.facts, order.recipe.stages[0].record
-    resolved = sandbox.orders.resolve(schema=schema, model=facts.name, policy=spec.policy)
+    resolved = sandbox.orders.resolve(
+        schema=schema, model=facts.name, per=spec.per, policy=spec.policy
+    )
     forecast = sandbox.forecasts.plan(resolved).forecast
     run = sandbox.start(resolved)
     began = monotonic()
@@ -186,7 +200,7 @@ def copy_inputs(source: Ledger, target: Ledger, spec: RehearsalSpec, schema: Sch
             if _sample_share(last, sample, found) > _sample_share(first, sample, found):
                 blocks = _thin_blocks(parsed.blocks, first, sample, found)
                 with target.transaction() as tx:
-                    ingest(tx, replace(parsed, blocks=blocks), now)
+                    ingest(tx, replace(parsed, blocks=blocks), now, keep=True)
             first = last
     return CopyCounts(found, sample)
 

@@ -7,7 +7,7 @@ from quire.domain.ids import TaskId
 from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.recipes import Stage
 from quire.domain.requests import CallText, RequestKind
-from quire.domain.task_wording import task_error_text
+from quire.domain.task_wording import span_text, task_error_text
 from quire.domain.tasks import SubjectRow, TaskView
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.views import RequestView
@@ -158,6 +158,7 @@ def text_alone(tx: Transaction, context: LaneContext, task: TaskId) -> CallText 
 def describe_subject(view: TaskView, models: Sequence[str], stage: Stage) -> str:
     """What a task is about, in a few words; who is asked only where there are several."""
     parts = [subject(view.block_uid, view.title, view.reads if stage.of else None)]
+    parts += filter(None, [span_text(stored_json(view.part))])
     if len(models) > 1:
         parts.append(models[view.model_no])
     if stage.samples > 1:

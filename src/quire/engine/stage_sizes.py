@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 from quire.domain.batches import BatchRules
@@ -23,6 +24,7 @@ from quire.plan.embedding_forecasts import forecast_embeddings
 from quire.plan.prompt_variables import Material, PromptAnswer, PromptResult, template_variables
 from quire.plan.rendering import render_prefix
 from quire.plan.size_samples import STRETCH, SampledSize, fit_to_mean, spread_stretches
+from quire.plan.spans import SpanGrouping
 from quire.plan.stage_counts import InputCount, LineCount, count_things, inputs_per_task, line_count
 from quire.plan.stage_forecasts import StageForecast, StageWork, answer_bytes, forecast_stage
 from quire.plan.stand_ins import document_stand_in, judged_stand_in, result_stand_in, row_stand_in
@@ -51,23 +53,32 @@ class DocumentSet(NamedTuple):
     """Some documents, by what matters for sizes."""
 
     documents: Sequence[Document]
+    spans: Sequence[int] | None = None  # bytes of each section or page; None: they are not divided
+    types: Sequence[str] = ()  # of blocks that count; none: all do
 
     @property
     def blocks(self) -> int:
+        if self.types:
+            found = [document.conv_block_type_freq for document in self.documents]
+            return sum(counts.get(kind, 0) for counts in found for kind in self.types)
         return sum(document.conv_total_blocks for document in self.documents)
 
     @property
     def input_count(self) -> InputCount:
-        return InputCount(len(self.documents), self.blocks)
+        return InputCount(len(self.sizes), self.blocks)
 
     @property
     def text(self) -> int:
         return sum(document.conv_total_characters for document in self.documents)
 
+    @property
+    def sizes(self) -> Sequence[int]:
+        """How large each document, or each part of one, is."""
+        whole = [document.conv_total_characters for document in self.documents]
+        return whole if self.spans is None else self.spans
+
     def document_size(self, largest: bool) -> float:
-        if largest:
-            return max((document.conv_total_characters for document in self.documents), default=0)
-        return _mean(self.text, len(self.documents))
+        return max(self.sizes, default=0) if largest else _mean(sum(self.sizes), len(self.sizes))
 
 
 class StageForecaster:
@@ -95,6 +106,8 @@ class StageForecaster:
             registry=registry,
         )
         self._sizes: dict[str, _Sizes] = {}
+        self._spans: dict[str, list[int]] = {}  # of stages that divide documents
+        self._types = order.sample.types if order.sample else ()
         self._counts: dict[str, LineCount] = {}
         self._past = past_calls(tx, recipe, order.facts)
 
@@ -281,7 +294,7 @@ class StageForecaster:
             return None
         if driver is Driver.DOCUMENT:
             rest = typical - document_set.document_size(largest=False)
-            return (rest + item.conv_total_characters for item in document_set.documents)
+            return (rest + size for size in document_set.sizes)
         if driver is Driver.BLOCK:
             rest = typical - _mean(document_set.text, document_set.blocks)
             return (rest + size for size in self._block_sizes(stage))
@@ -291,6 +304,8 @@ class StageForecaster:
         """Of every block, or of a sample where there are more than are looked at."""
         document_set, most = self._document_set(stage), self._most_sized
         ids = self._document_ids(stage)
+        if self._types:
+            return islice(self._tx.documents.block_sizes_of_types(ids, self._types), most)
         if most is None or document_set.blocks <= most:
             return self._tx.documents.block_sizes(ids)
         counts = [document.conv_total_blocks for document in document_set.documents]
@@ -383,9 +398,25 @@ class StageForecaster:
 
     def _document_set(self, stage: Stage) -> DocumentSet:
         names, over = self._order.input_names, self._input_name(stage)
-        return DocumentSet(
-            [document for document in self._documents if not over or names.get(document.id) == over]
-        )
+        documents = [
+            document for document in self._documents if not over or names.get(document.id) == over
+        ]
+        return DocumentSet(documents, self._span_sizes(stage, documents), self._types)
+
+    def _span_sizes(self, stage: Stage, documents: Sequence[Document]) -> Sequence[int] | None:
+        """How large each section or page is, where a stage divides documents."""
+        grouping = self._spec.grouping_of(stage)
+        if not isinstance(grouping, SpanGrouping):
+            return None
+        if stage.name not in self._spans:
+            self._spans[stage.name] = [
+                span.size
+                for document in documents
+                for span in grouping.spans(
+                    [*self._tx.documents.outline_of_document(document.id)], stage.settings
+                )
+            ]
+        return self._spans[stage.name]
 
     def _input_name(self, stage: Stage) -> str:
         """The input of its documents: of results, that which they came from; empty means all."""

@@ -9,7 +9,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from typing import NamedTuple
 
 from quire.domain.data import Json, as_object, stored_json
-from quire.domain.recipes import Stage
+from quire.domain.recipes import EACH_PAGE, EACH_SECTION, Stage
+from quire.domain.task_wording import span_text
 from quire.export.column_types import (
     BOOLEAN,
     INTEGER,
@@ -89,6 +90,7 @@ TASK_COLUMNS: Mapping[str, ColumnType] = {
     "notes": JSON,
     "reused_from": INTEGER,
 }
+SPAN_COLUMNS: Mapping[str, ColumnType] = {"headings": TEXT, "page": INTEGER}
 
 
 class FlatTable(NamedTuple):
@@ -223,7 +225,7 @@ def _task_table(
             for row in task_rows(tx, source, stage, chosen):
                 yield from row.at_paths()
 
-    fields = _task_fields(stages, read_tasks)
+    fields, places = _task_fields(stages, read_tasks), _span_columns(stages)
     names = [column.name for column in fields]
     quoted = quote_columns(quoted_fields_of(stages))
     spoken: tuple[Column, ...] = ()
@@ -234,11 +236,25 @@ def _task_table(
         for row in read_tasks():
             data = row.fields
             proofs = quote_values(quoted, row.stored_notes if quoted else None)
-            own = (*_task_values(row), *map(data.get, names), *proofs)
+            own = (*_task_values(row), *_span_values(row, places), *map(data.get, names), *proofs)
             yield own + _spoken_values(spoken, row.critics) if spoken else own
 
-    own = _own_columns(TASK_COLUMNS, names, _run_key_type(tx, source))
+    known = {**TASK_COLUMNS, **places}
+    own = _own_columns(known, names, _run_key_type(tx, source))
     return FlatTable((*own, *fields, *_rename_columns(quoted, names), *spoken), read_rows)
+
+
+def _span_columns(stages: Sequence[Stage]) -> Mapping[str, ColumnType]:
+    """Where a section or page stands in its document."""
+    divided = {stage.about for stage in stages}
+    names = {"headings": EACH_SECTION, "page": EACH_PAGE}
+    return {name: SPAN_COLUMNS[name] for name, about in names.items() if about in divided}
+
+
+def _span_values(row: ExportedTask, places: Iterable[str]) -> FlatRow:
+    part = as_object(row.part or {})
+    values = {"headings": span_text(row.part), "page": part.get("page")}
+    return tuple(values[name] for name in places)
 
 
 def _task_values(row: ExportedTask) -> FlatRow:

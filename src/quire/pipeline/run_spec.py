@@ -12,7 +12,7 @@ from quire.domain.groupings import Driver, Grouping
 from quire.domain.ids import RunId, StageId
 from quire.domain.models import ModelFacts
 from quire.domain.policy import Policy, SourcedPolicy
-from quire.domain.recipes import ITEM_PROMPT, JSON_GATE, LEAVE_OUT, SAME, Recipe, Stage
+from quire.domain.recipes import ITEM_PROMPT, JSON_GATE, LEAVE_OUT, SAME, SPANS, Recipe, Stage
 from quire.domain.tasks import LeavingOut
 from quire.ledger.ledger import Transaction
 from quire.plan.builtin_groupings import grouping_of
@@ -264,6 +264,11 @@ class StagePrompt:
     def shows_documents(self) -> bool:
         """Whether documents are read in full."""
         return self.item is None or bool(self.item.names & {"document", "documents"})
+
+    @property
+    def shows_spans(self) -> bool:
+        """Whether each task is about a part of a document."""
+        return self.stage.about in SPANS
 
 
 def is_plain(stage: Stage) -> bool:

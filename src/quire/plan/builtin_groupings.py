@@ -13,7 +13,8 @@ from quire.domain.groupings import (
     GroupingContext,
     Part,
 )
-from quire.domain.recipes import EACH_MODEL, SAME
+from quire.domain.recipes import EACH_MODEL, EACH_PAGE, EACH_SECTION, SAME
+from quire.plan.spans import SpanGrouping
 
 ALL_TO_ONE, SAMPLES = "all_to_one", "samples"
 ANCHOR = "with"  # the setting that names the stage whose results pairs are made with
@@ -83,6 +84,8 @@ def _models(context: GroupingContext) -> tuple[str, ...]:
 
 EACH_BLOCK = SimpleGrouping(name="each_block", driver=Driver.BLOCK)
 EACH_DOCUMENT = SimpleGrouping(name="each_document", driver=Driver.DOCUMENT)
+EACH_SECTION_OF_DOCUMENT = SpanGrouping(name=EACH_SECTION)
+EACH_PAGE_OF_DOCUMENT = SpanGrouping(name=EACH_PAGE)
 _SHOWING = partial(SimpleGrouping, wants_documents=True, allowed=(SHOW_DOCUMENTS,))
 EACH_RESULT = _SHOWING(name="each_result", driver=Driver.RESULT, most_samples=1, keeps_sample=True)
 PAIRS_BY_ORIGIN = _SHOWING(name="pairs_by_origin", driver=Driver.PAIR, stages=(ANCHOR,))
@@ -96,7 +99,8 @@ SAMPLES_OF_RESULT = _SHOWING(name=SAMPLES, driver=Driver.RESULT)
 GROUPINGS: Mapping[str, Grouping] = {
     grouping.name: grouping
     for grouping in (
-        *(EACH_BLOCK, EACH_DOCUMENT, EACH_RESULT, SAMPLES_OF_RUN, ALL, ONE_FOR_EACH_MODEL),
+        *(EACH_BLOCK, EACH_DOCUMENT, EACH_SECTION_OF_DOCUMENT, EACH_PAGE_OF_DOCUMENT),
+        *(EACH_RESULT, SAMPLES_OF_RUN, ALL, ONE_FOR_EACH_MODEL),
         *(PAIRS_BY_ORIGIN, BY_LINEAGE, BY_GROUP),
     )
 }

@@ -25,6 +25,7 @@ class FittedPrompts(NamedTuple):
     """What becomes of some prompts."""
 
     content: float  # bytes of one that is sent, on average
+    contents: Sequence[float]  # and of each
     sent: float  # the share that is
     compressed: float  # the share that is compressed for it
 
@@ -49,11 +50,11 @@ def prompt_room_of(stage: Stage, facts: ModelFacts, head: int) -> PromptRoom:
 def fit_prompts(contents: Sequence[float], fixed: float | None, room: PromptRoom) -> FittedPrompts:
     """What of some prompts is sent: `fixed` bytes of each cannot shrink; None: nothing can."""
     if not contents:
-        return FittedPrompts(0.0, 1.0, 0.0)
+        return FittedPrompts(0.0, (), 1.0, 0.0)
     if fixed is not None and fixed <= room.most:
         sent = [min(content, max(room.fits, fixed)) for content in contents]
         shrunk = sum(now < content for now, content in zip(sent, contents, strict=True))
     else:
         sent, shrunk = [content for content in contents if content <= room.most], 0
     mean = sum(sent) / max(1, len(sent))
-    return FittedPrompts(mean, len(sent) / len(contents), shrunk / len(contents))
+    return FittedPrompts(mean, sent, len(sent) / len(contents), shrunk / len(contents))

@@ -194,6 +194,8 @@ def forecast_stage(work: StageWork) -> StageForecast:
     facts, head = work.facts, prefix_bytes(render_prefix(work.stage))
     fitted = fit_prompts(_contents(work), work.fixed, prompt_room_of(work.stage, facts, head))
     fitting = replace(work, tasks=round(work.tasks * fitted.sent), content=fitted.content)
+    if work.contents is not None and not work.stage.templated:  # of all there is to ask about
+        fitting = replace(fitting, sizes=[max(1, round(size)) for size in fitted.contents])
     records = _forecast_records(fitting) if work.stage.schema is not None else None
     calls, taken, written, cost = records.totals if records else _forecast_texts(fitting)
     unpackable = records.oversized if records else 0

@@ -1,6 +1,7 @@
 """User schemas: checked from a file, a body or a Python class, and the built-in recipe of one.
 
-The built-in recipe has one stage that asks a schema's fields of every block.
+The built-in recipe has one stage that asks a schema's fields of every block, or of every document,
+section or page.
 """
 
 import json
@@ -8,17 +9,40 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from quire.domain.data import Json
-from quire.domain.errors import Mistake, SchemaInvalid
+from quire.domain.errors import Mistake, SchemaInvalid, UsageError
 from quire.domain.ids import SCHEMA_REF, schema_uid, slug
 from quire.domain.models import Params
-from quire.domain.recipes import DEFAULT_INSTRUCTIONS, DEFAULT_PROMPT, Recipe, Schema, Stage
+from quire.domain.recipes import (
+    DEFAULT_INSTRUCTIONS,
+    DEFAULT_PROMPT,
+    EACH_BLOCK,
+    EXTRACTION,
+    UNITS,
+    Recipe,
+    Schema,
+    Stage,
+)
 from quire.gates.shape import Shape
+from quire.plan.spans import LEVEL
 from quire.recipes.class_schemas import class_body
 from quire.recipes.schema_contract import find_mistakes, pointer
 from quire.recipes.schema_envelopes import open_envelope
 from quire.recipes.schema_normaliser import normalise_schema
+
+_HEADING_LEVEL = re.compile(r"[1-9]")
+
+
+class Per(NamedTuple):
+    """What a schema's record is of."""
+
+    about: str  # the grouping
+    level: int | None = None  # of the headings that sections begin with; None: the usual one
+
+
+EVERY_BLOCK = Per(EACH_BLOCK)
 
 
 def load_schema(body: Json, *, name: str, ref: str | None = None) -> Schema:
@@ -98,7 +122,19 @@ def schema_of(model_class: type[object], *, ref: str | None = None) -> Schema:
     return load_schema(class_body(model_class), name=model_class.__name__, ref=ref)
 
 
-def extraction_recipe(schema: Schema, params: Params) -> Recipe:
+def parse_per(text: str) -> Per:
+    """What a schema is asked of: block, document, section, section:2 or page."""
+    name, colon, level = text.partition(":")
+    about = {unit: grouping for grouping, unit in UNITS.items()}.get(name)
+    if about is None or (colon and (name != "section" or not _HEADING_LEVEL.fullmatch(level))):
+        raise UsageError(
+            f"per takes {', '.join(UNITS.values())} or section:2 (by the headings of a level),"
+            f" not {text!r}"
+        )
+    return Per(about, int(level) if colon else None)
+
+
+def extraction_recipe(schema: Schema, params: Params, per: Per = EVERY_BLOCK) -> Recipe:
     """Make the recipe of a checked schema; what `params` chose wins over the schema's wishes."""
     config = schema.prompt_config
     temperature = config.get("temperature")
@@ -107,17 +143,31 @@ def extraction_recipe(schema: Schema, params: Params) -> Recipe:
     effort = config.get("effort")
     if params.effort is None and isinstance(effort, str):
         params = replace(params, effort=effort)
+    instructions, prompt = _usual_words(UNITS[per.about])
     stage = Stage(
-        name="extract",
-        about="each_block",
+        name=EXTRACTION,
+        about=per.about,
         schema=schema,
-        instructions=_text_or_empty(config.get("system_instructions")) or DEFAULT_INSTRUCTIONS,
-        prompt=_text_or_empty(config.get("per_block_prompt")) or DEFAULT_PROMPT,
+        instructions=_text_or_empty(config.get("system_instructions")) or instructions,
+        prompt=_text_or_empty(config.get("per_block_prompt")) or prompt,
         params=params,
         max_tokens_per_block=_integer_or_none(config.get("max_tokens_per_block")),
         max_batch_size=_integer_or_none(config.get("max_batch_size")),
+        settings={} if per.level is None else {LEVEL: per.level},
     )
-    return Recipe(name="extract", stages=(stage,))
+    return Recipe(name=EXTRACTION, stages=(stage,))
+
+
+def _usual_words(unit: str) -> tuple[str, str]:
+    """Instructions and prompt where the schema has none of its own."""
+    if unit == UNITS[EVERY_BLOCK.about]:
+        return DEFAULT_INSTRUCTIONS, DEFAULT_PROMPT
+    whole = "document" if unit == "document" else f"{unit} of a document"
+    return (
+        f"Extract the requested fields from each {whole}. Each block that you are given is one"
+        f" whole {unit}: fill in the fields once, for all of it.",
+        f"Fill in the fields for each {unit} below.",
+    )
 
 
 def _text_or_empty(value: Json) -> str:

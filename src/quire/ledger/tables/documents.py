@@ -9,12 +9,14 @@ from typing import NamedTuple
 import orjson
 
 from quire.domain.documents import Block, BlockType, Document, ParsedDocument
+from quire.domain.groupings import BlockPlace
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.tasks import BlockSubject
 from quire.ledger.stored_values import row_reader, to_micros
 from quire.ledger.tables.table import Table
 
 _to_document = row_reader(Document)
+_MARKS = re.compile(r"^\s*#{1,6}\s+|\s+#+\s*$")  # of headings in markdown
 
 
 class NewBlock(NamedTuple):
@@ -167,6 +169,41 @@ class Documents(Table):
     ) -> list[tuple[int, int]]:
         """The same of the first blocks of some documents."""
         return self._run("first_block_sizes", documents=documents, limit=limit)
+
+    def block_sizes_of_types(
+        self, documents: Sequence[DocumentId], types: Sequence[str]
+    ) -> Iterator[int]:
+        """The same of blocks of some types."""
+        named = {"documents": documents, "types": list(types)}
+        rows = self._connection.stream("block_sizes_of_types", workspace=self._workspace, **named)
+        return (row[0] for row in rows)
+
+    def blocks_of_types(
+        self, documents: Sequence[DocumentId], types: Sequence[str]
+    ) -> list[tuple[DocumentId, int]]:
+        """Where the blocks of some types stand: document and index."""
+        return self._run("blocks_of_types", documents=documents, types=list(types))
+
+    def documents_with_pages(self, documents: Sequence[DocumentId]) -> set[DocumentId]:
+        """Those of some documents that have pages, or slides."""
+        forms = {"page": '%"page":%', "slide": '%"slide":%'}
+        return set(self._column("documents_with_pages", documents=documents, **forms))
+
+    def outline_of_document(self, document: DocumentId) -> Iterator[BlockPlace]:
+        """The blocks of a document as one sees them who divides it."""
+        rows = self._connection.stream(
+            "outline_of_document", workspace=self._workspace, document=document
+        )
+        for index, headings, heading, locator, size in rows:
+            place = orjson.loads(locator) if '"page"' in locator or '"slide"' in locator else {}
+            page = place.get("page", place.get("slide"))
+            yield BlockPlace(
+                index,
+                tuple(orjson.loads(headings)),
+                _MARKS.sub("", heading.split("\n", 1)[0]) or heading,
+                page if isinstance(page, int) else None,
+                size,
+            )
 
     def count_blocks(self, documents: Sequence[DocumentId]) -> int:
         """How many blocks these documents have."""

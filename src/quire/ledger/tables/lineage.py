@@ -329,6 +329,10 @@ class Subjects(Table):
             found[row[0]].append(row[1])
         return {document_id: "\n\n".join(parts) for document_id, parts in found.items()}
 
+    def texts_between(self, document: DocumentId, first: int, last: int) -> list[tuple[int, str]]:
+        """Blocks of a document that follow each other, each with its index."""
+        return self._run("texts_between", document=document, first=first, last=last)
+
     def judged_answers(self, critics: Sequence[TaskId]) -> list[JudgedRow]:
         """What some critics' tasks judge."""
         rows = self._run("judged_answers", ids=list(critics))

@@ -80,6 +80,10 @@ class Runs(Table):
         """Ask about these blocks only: the document's ordinal among the inputs, and the index."""
         self._connection.insert_many("add_run_blocks", [(run, *block) for block in blocks])
 
+    def set_block_types(self, run: RunId, types: Sequence[str]) -> None:
+        """Note that its blocks are all that there are of these types."""
+        self._change("set_block_types", id=run, types=",".join(types))
+
     def newest_run_of_key(self, key: bytes) -> RunId | None:
         """The newest run of the same order that was not cancelled."""
         return self._one(itemgetter(0), "newest_run_of_key", key=key)

@@ -51,7 +51,7 @@ def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> P
         sums.update(record)
     figures: Any = {name: sums[name] for name in _SUMS}
     money: Any = {f"{name}_pico": sums[name] for name in _MONEY}
-    _, total = tx.runs.count_run_inputs(run)
+    documents, total = tx.runs.count_run_inputs(run)
     batches, next_at = tx.batches.uncollected_batches(run)
     now = Progress(
         run_id=run,
@@ -77,8 +77,18 @@ def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> P
     )
     spec = (contexts or Contexts()).spec_of(tx, run)
     if spec.recipe.is_single_schema:  # asked often: what only several stages have is not read
+        now = _count_units(now, spec.recipe.unit, documents, stages[0])
         return replace(now, spent=_is_fully_asked(now))
     return _add_stage_facts(tx, now, spec, stages)
+
+
+def _count_units(now: Progress, unit: str, documents: int, stage: RunStage) -> Progress:
+    """The same in documents, sections or pages, as far as they were divided yet."""
+    if unit == now.noun:
+        return now
+    known = stage.state in (StageState.OPEN, StageState.CLOSED)
+    total = now.expanded if known else max(now.expanded, documents)
+    return replace(now, noun=unit, total=total)
 
 
 def _run_money(tx: Transaction, run: RunId, spent: int) -> RunMoney | None:

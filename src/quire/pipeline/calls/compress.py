@@ -170,7 +170,7 @@ def take_oversized(
                 continue
             left = min(left, MOST_EMBEDDED)
         wanted = tx.extracts.tasks_to_compress(context.stage_id, context.model_no, left)
-        found = readable_at_once(tx, wanted)
+        found = readable_at_once(tx, wanted, spans=context.stage_prompt.shows_spans)
         mine = tx.extracts.take_compression(found, worker) if found else []
         sizes = contexts.sizes.get((context.stage_id, context.model_no), NOTHING_LEARNT)
         taken += [

@@ -16,12 +16,14 @@ from quire.domain.ids import AttemptId, DocumentId, RequestId, ResultId, TaskId
 from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.recipes import Stage
 from quire.domain.requests import CallText, RequestKind, Turn
-from quire.domain.states import TASK_OPEN, TASK_OWED, TaskMove, TaskState
+from quire.domain.states import TaskMove, TaskState
 from quire.domain.tasks import InputRow, JudgedRow, MemberRow, ReadyTask, SubjectRow
 from quire.gates.assembly import assemble_pieces
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.calls.reading_limits import readable_at_once
+from quire.pipeline.calls.ready_checks import orphan_critics, unfounded_tasks
+from quire.pipeline.calls.span_texts import span_texts
 from quire.pipeline.contexts import LaneContext
 from quire.pipeline.run_spec import RunSpec, StagePrompt
 from quire.plan.compressible_parts import with_extracts
@@ -59,6 +61,7 @@ class _RenderInputs(NamedTuple):
     inputs: dict[TaskId, list[InputRow]]
     shown: dict[TaskId, list[DocumentId]]
     judged: dict[TaskId, PromptAnswer]
+    spans: dict[TaskId, str]  # the part of its document that a task is about
 
 
 def render(
@@ -142,14 +145,16 @@ def _load_inputs(
     if used is not None and inputs:
         inputs = _inputs_as_used(tx, inputs, used)
     shown = tx.subjects.documents_shown_by_tasks(tasks) if tasks else {}
-    wanted = {row.document_id for row in rows if row.document_id is not None}
-    wanted |= {document for documents in shown.values() for document in documents}
+    spans = span_texts(tx, rows) if stage_prompt.shows_spans else {}
+    own = {row.document_id for row in rows if row.document_id is not None}
+    wanted = own | {document for documents in shown.values() for document in documents}
     wanted |= {e.document_id for many in inputs.values() for e in many if e.document_id is not None}
-    documents = _documents(tx, stage_prompt, sorted(wanted)) if wanted else {}
+    read = wanted - own if spans else wanted
+    documents = _documents(tx, stage_prompt, sorted(wanted), sorted(read)) if wanted else {}
     judged: dict[TaskId, PromptAnswer] = {}
     if stage_prompt.stage.critic and tasks:
         judged = _judged_results(tx, spec, stage_prompt.stage, tasks, critiques)
-    return _RenderInputs(documents, inputs, shown, judged)
+    return _RenderInputs(documents, inputs, shown, judged, spans)
 
 
 def _inputs_as_used(
@@ -170,10 +175,13 @@ def _inputs_as_used(
 
 
 def _documents(
-    tx: Transaction, stage_prompt: StagePrompt, ids: Sequence[DocumentId]
+    tx: Transaction,
+    stage_prompt: StagePrompt,
+    ids: Sequence[DocumentId],
+    read: Sequence[DocumentId],
 ) -> dict[DocumentId, PromptDocument]:
     titles = tx.subjects.document_titles(ids)
-    texts = tx.subjects.document_texts(ids) if stage_prompt.shows_documents else {}
+    texts = tx.subjects.document_texts(read) if stage_prompt.shows_documents and read else {}
     return {
         document_id: PromptDocument(title=title, name=locator, text=texts.get(document_id, ""))
         for document_id, (title, locator) in titles.items()
@@ -216,6 +224,8 @@ def _whole_text(row: JudgedRow, chains: Mapping[AttemptId, Sequence[AnswerPiece]
 def _material(spec: RunSpec, stage: Stage, row: SubjectRow, loaded: _RenderInputs) -> Material:
     inputs = loaded.inputs.get(row.id, [])
     own = loaded.documents.get(row.document_id) if row.document_id is not None else None
+    if own is not None and row.id in loaded.spans:
+        own = replace(own, text=loaded.spans[row.id])
     shown = [
         _with_views(loaded.documents[document_id], document_id, inputs)
         for document_id in loaded.shown.get(row.id, ())
@@ -308,16 +318,16 @@ def gather_ready(tx: Transaction, context: LaneContext, limit: int) -> GatheredT
         return _with_repair_reasons(tx, tx.tasks.ready_tasks(context.stage_id, limit))
     spec, stage_prompt = context.spec, context.stage_prompt
     ready = tx.subjects.ready_parts(context.stage_id, context.model_no, limit)
-    orphans = _orphan_critics(tx, context, ready)
+    orphans = orphan_critics(tx, context, ready)
     if orphans:  # nobody waits for their word: what they judge made way
         tx.tasks.move_tasks(TaskMove.CANCEL, sorted(orphans), [TaskState.READY])
         ready = [task for task in ready if task not in orphans]
-    unfounded = _unfounded_tasks(tx, context, ready)
+    unfounded = unfounded_tasks(tx, context, ready)
     if unfounded:  # an input made way while the task was made
         tx.tasks.move_tasks(TaskMove.RESET, sorted(unfounded), [TaskState.READY])
         ready = [task for task in ready if task not in unfounded]
     if stage_prompt.shows_documents:
-        ready = [*readable_at_once(tx, ready)]
+        ready = [*readable_at_once(tx, ready, spans=stage_prompt.shows_spans)]
     done = render(tx, spec, stage_prompt, ready)
     if done.failed:
         _set_aside_unworded(tx, done)
@@ -342,24 +352,6 @@ def _set_aside_unworded(tx: Transaction, done: RenderedTasks) -> None:
     }
     tx.tasks.note_tasks([TaskNote(task, error=error) for task, error in errors.items()])
     tx.tasks.move_tasks(TaskMove.GIVE_UP, list(errors), [TaskState.READY])
-
-
-def _orphan_critics(tx: Transaction, context: LaneContext, ready: Sequence[TaskId]) -> set[TaskId]:
-    if not context.stage.critic or not ready:
-        return set()
-    inputs = tx.subjects.inputs_of_tasks(ready)
-    current = {task: {row.result_id for row in rows} for task, rows in inputs.items()}
-    rows = tx.subjects.subjects_of_tasks(ready)
-    return {row.id for row in rows if row.judged_result_id not in current.get(row.id, set())}
-
-
-def _unfounded_tasks(tx: Transaction, context: LaneContext, ready: Sequence[TaskId]) -> set[TaskId]:
-    if not context.reads_results or context.stage.critic or not ready:
-        return set()
-    unfinished = (*TASK_OPEN, TaskState.FAILED, TaskState.CANCELLED)
-    owed = TASK_OWED if context.spec.leaving_out(context.stage) else unfinished
-    inputs = tx.subjects.inputs_of_tasks(ready)
-    return {task for task, rows in inputs.items() if any(row.state in owed for row in rows)}
 
 
 def _with_repair_reasons(tx: Transaction, ready: list[ReadyTask]) -> GatheredTasks:

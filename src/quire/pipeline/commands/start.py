@@ -39,6 +39,7 @@ class BlockSample(NamedTuple):
 
     blocks: tuple[tuple[int, int], ...]  # the document's ordinal among the inputs, and the index
     turn: int = 1  # the same asked once more is another run
+    types: tuple[str, ...] = ()  # they are all that there are of these
 
 
 class Reuse(NamedTuple):
@@ -113,13 +114,14 @@ def _begin_run(tx: Transaction, key: bytes, order: Order, now: datetime) -> RunI
     keep_run_limits(tx, run, order.policy.policy, [order.facts, *further])
     if order.sample is not None:
         tx.runs.add_run_blocks(run, order.sample.blocks)
+        tx.runs.set_block_types(run, order.sample.types)
     for stage in order.recipe.stages:
         _add_stage(tx, run, order, stage)
     if order.route == BATCH:
         set_route(tx, run, BATCH)
     tx.runs.set_deadline(run, _deadline(order, now))
     tx.runs.set_stop_after(run, order.stop_after)
-    sample = len(order.sample.blocks) if order.sample else 0
+    sample = len(order.sample.blocks) if order.sample and not order.sample.types else 0
     facts: Fields = {"recipe": order.recipe.name, "model": order.facts.name, "sample": sample}
     tx.events.add_event(run, EventKind.RUN_STARTED, now, **facts)
     return run
@@ -212,4 +214,6 @@ def run_key(order: Order, unknown: Collection[str] = ()) -> bytes:
 def _sample_parts(sample: BlockSample | None) -> tuple[str, ...]:
     if sample is None:
         return ()
+    if sample.types:
+        return ("types", *sample.types)
     return ("sample", str(sample.turn), *(f"{ordinal}:{index}" for ordinal, index in sample.blocks))

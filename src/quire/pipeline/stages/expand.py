@@ -14,7 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from quire.domain.data import plain_json
-from quire.domain.groupings import Grouping, GroupingContext
+from quire.domain.groupings import DriverItem, Grouping, GroupingContext
 from quire.domain.ids import DocumentId
 from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.recipes import Stage
@@ -27,6 +27,7 @@ from quire.pipeline.run_spec import RunSpec, is_plain
 from quire.pipeline.stages.expansion_items import NewTask, next_items
 from quire.pipeline.stages.task_inputs import trace_inputs
 from quire.plan.builtin_groupings import shows_documents
+from quire.plan.spans import SpanGrouping
 
 MOST_DOCUMENTS = 100_000  # that a grouping may look at
 
@@ -54,7 +55,8 @@ def expand_grouping(tx: Transaction, spec: RunSpec, stage: RunStage, limit: int)
     for item in found.items:
         first = made_before if item.place == place else 0
         room = limit - len(made)
-        parts = list(islice(grouping.fan(item.driven, around), first, first + room + 1))
+        driven = _with_outline(tx, grouping, item.driven)
+        parts = list(islice(grouping.fan(driven, around), first, first + room + 1))
         made += [NewTask(item, part, first + no) for no, part in enumerate(parts[:room])]
         place, made_before = item.place, first + len(parts[:room])
         if len(parts) > room:
@@ -64,6 +66,13 @@ def expand_grouping(tx: Transaction, spec: RunSpec, stage: RunStage, limit: int)
         _add_tasks(tx, spec, stage, made)
     tx.lineage.set_stage_subject(stage.id, place, made_before, len(made))
     return Expansion(len(made), exhausted)
+
+
+def _with_outline(tx: Transaction, grouping: Grouping, driven: DriverItem) -> DriverItem:
+    """A document that is divided with its outline; anything else as it is."""
+    if not isinstance(grouping, SpanGrouping):
+        return driven
+    return driven._replace(outline=[*tx.documents.outline_of_document(DocumentId(driven.key))])
 
 
 def grouping_context(

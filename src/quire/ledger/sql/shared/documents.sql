@@ -71,6 +71,30 @@ WHERE workspace_id = :workspace AND document_id = :document AND block_index >= :
 SELECT json_bytes, length(content) FROM blocks
 WHERE workspace_id = :workspace AND document_id IN (:documents...) ORDER BY document_id, block_index LIMIT :limit
 
+-- name: block_sizes_of_types
+-- The same of blocks of some types.
+SELECT b.json_bytes FROM blocks b JOIN documents d ON d.id = b.document_id
+WHERE d.workspace_id = :workspace AND b.workspace_id = :workspace AND d.id IN (:documents...) AND b.block_type IN (:types...)
+ORDER BY d.id, b.block_index
+
+-- name: blocks_of_types
+-- Where the blocks of some types stand, in subject order.
+SELECT document_id, block_index FROM blocks
+WHERE workspace_id = :workspace AND document_id IN (:documents...) AND block_type IN (:types...)
+ORDER BY document_id, block_index
+
+-- name: documents_with_pages
+-- Those of some documents whose blocks say on which page, or slide, they are.
+SELECT id FROM documents WHERE workspace_id = :workspace AND id IN (:documents...)
+  AND EXISTS (SELECT 1 FROM blocks b WHERE b.workspace_id = :workspace AND b.document_id = documents.id
+    AND (b.locator LIKE :page OR b.locator LIKE :slide))
+ORDER BY id
+
+-- name: outline_of_document
+-- The blocks of a document as one sees them who divides it: of what they say, only headings.
+SELECT block_index, headings, CASE WHEN block_type = 'heading' THEN content ELSE '' END, locator, json_bytes FROM blocks
+WHERE workspace_id = :workspace AND document_id = :document ORDER BY block_index
+
 -- name: count_blocks
 SELECT coalesce(CAST(sum(conv_total_blocks) AS INTEGER), 0) FROM documents
 WHERE workspace_id = :workspace AND id IN (:documents...)

@@ -17,6 +17,9 @@ SELECT rows.run_id, rows.ordinal, rows.document_id, rows.input FROM rows
 INSERT INTO run_blocks (run_id, ordinal, block_index)
 SELECT rows.run_id, rows.ordinal, rows.block_index FROM rows
 
+-- name: set_block_types
+UPDATE runs SET block_types = :types WHERE workspace_id = :workspace AND id = :id
+
 -- name: newest_run_of_key
 -- The newest run of the same order that was not cancelled: the same command goes on with it.
 SELECT id FROM runs WHERE workspace_id = :workspace AND run_key = :key AND state IN ('running', 'finished') ORDER BY id DESC LIMIT 1
@@ -54,7 +57,7 @@ SELECT COALESCE(SUM(conv_total_blocks), 0) FROM documents WHERE workspace_id = :
 -- name: newest_run
 -- The run that is meant where none is named; those over a sample are parts of a probe.
 SELECT r.id FROM runs r WHERE r.workspace_id = :workspace
-    AND NOT EXISTS (SELECT 1 FROM run_blocks b WHERE b.run_id = r.id)
+    AND (r.block_types <> '' OR NOT EXISTS (SELECT 1 FROM run_blocks b WHERE b.run_id = r.id))
 ORDER BY r.id DESC LIMIT 1
 
 -- name: running_wishes

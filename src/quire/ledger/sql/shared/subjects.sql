@@ -51,6 +51,11 @@ SELECT id, title, source_locator FROM documents WHERE workspace_id = :workspace 
 -- name: document_texts
 SELECT document_id, content FROM blocks WHERE workspace_id = :workspace AND document_id IN (:ids...) ORDER BY document_id, block_index
 
+-- name: texts_between
+-- Some blocks of a document that follow each other.
+SELECT block_index, content FROM blocks
+WHERE workspace_id = :workspace AND document_id = :document AND block_index BETWEEN :first AND :last ORDER BY block_index
+
 -- name: judged_answers
 -- What some critics' tasks judge: the task, its result, how it was asked, and the answer as it came.
 SELECT c.id, r.task_id, r.id, r.data, rt.used, r.attempt_id, p.decoded, p.codec

@@ -82,7 +82,7 @@ UPDATE tasks SET waived_at = :now WHERE workspace_id = :workspace AND id = :id A
 -- and what was asked, which says so where it was purged.
 SELECT t.id, d.conv_uid || ':' || CAST(b.block_index AS TEXT), coalesce(d.title, ''), t.tries, coalesce(t.error, ''),
     t.model_no, t.sample, (SELECT ti.input_task_id FROM task_inputs ti WHERE ti.task_id = t.id AND ti.ordinal = 0),
-    t.error_kind, t.error_stage, t.error_task, coalesce(d.source_locator, ''), b.block_index, t.question_hash
+    t.error_kind, t.error_stage, t.error_task, coalesce(d.source_locator, ''), b.block_index, t.part, t.question_hash
 FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'failed' ORDER BY t.id LIMIT :limit
@@ -91,7 +91,7 @@ WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'failed'
 -- The same of blocked tasks.
 SELECT t.id, d.conv_uid || ':' || CAST(b.block_index AS TEXT), coalesce(d.title, ''), t.tries, coalesce(t.error, ''),
     t.model_no, t.sample, (SELECT ti.input_task_id FROM task_inputs ti WHERE ti.task_id = t.id AND ti.ordinal = 0),
-    t.error_kind, t.error_stage, t.error_task, coalesce(d.source_locator, ''), b.block_index, t.question_hash
+    t.error_kind, t.error_stage, t.error_task, coalesce(d.source_locator, ''), b.block_index, t.part, t.question_hash
 FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'blocked' ORDER BY t.id LIMIT :limit
@@ -100,7 +100,7 @@ WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'blocked
 SELECT t.id, t.run_id, t.stage_id, d.conv_uid || ':' || CAST(b.block_index AS TEXT), t.state, t.tries, t.calls, t.error,
     (SELECT max(rt.request_id) FROM request_tasks rt WHERE rt.task_id = t.id), coalesce(d.title, ''),
     t.model_no, t.sample, (SELECT ti.input_task_id FROM task_inputs ti WHERE ti.task_id = t.id AND ti.ordinal = 0),
-    t.error_kind, t.error_stage, t.error_task, t.question_hash
+    t.error_kind, t.error_stage, t.error_task, t.part, t.question_hash
 FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.id = :id

@@ -1,6 +1,6 @@
 -- All tables of a new SQLite ledger. The migrations make the same, one after the other, which takes
 -- six times as long. Written by `make docs`, and compared with them by a test: never edited.
--- version: 34
+-- version: 35
 
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY,
@@ -48,7 +48,7 @@ CREATE TABLE runs (
     cancel_asked_at INTEGER,
     early_judged_at INTEGER,
     created_at INTEGER NOT NULL,
-    ended_at INTEGER, deadline_at INTEGER, stop_after_stage TEXT, noted_progress INTEGER NOT NULL DEFAULT 0, noted_progress_at INTEGER,
+    ended_at INTEGER, deadline_at INTEGER, stop_after_stage TEXT, noted_progress INTEGER NOT NULL DEFAULT 0, noted_progress_at INTEGER, block_types TEXT NOT NULL DEFAULT '',
     CHECK ((ended_at IS NULL) = (state = 'running'))
 ) STRICT;
 
