@@ -1,7 +1,7 @@
 """A small world to run in: an engine on either database, blocks to ask about, a scripted model."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -178,4 +178,12 @@ def sentences(count: int, mark: int | None = None, word: str = "MARK") -> list[s
         f"Block {i} says {'something ' * (i % 5 + 1)}{word if i == mark else 'plain'}."
         + (" Is it so?" if i % 3 == 0 else "")
         for i in range(count)
+    ]
+
+
+def without_costs(rows: Iterable[Mapping[str, Json]]) -> list[dict[str, Json]]:
+    """Rows without what a late bill changes: what they cost, and when that was."""
+    return [
+        {name: value for name, value in row.items() if name not in ("cost", "changed_at")}
+        for row in rows
     ]

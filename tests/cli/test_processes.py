@@ -188,7 +188,7 @@ def test_a_terminal_sees_no_live_line_of_a_quiet_run(ready: Quire) -> None:
 def test_on_a_terminal_purge_asks_first(ready: Quire) -> None:
     text = run_on_terminal("purge", "notes.txt", answer=b"n\n", code=1)
 
-    assert "Erase 'notes.txt' with its prompts, responses and results, for good?" in text
+    assert "Erase 'notes.txt' with prompts, responses and results, for good?" in text
     assert len(ready.json("documents")) == 1
 
 

@@ -60,7 +60,7 @@ def test_a_result_that_was_written_as_asked_has_no_notes(world: Worlds) -> None:
     here.ingest(["One."])
     run = here.run(lenient=True)
 
-    assert "notes" not in run.rows()[0]
+    assert run.rows()[0]["notes"] is None
 
 
 def test_a_whole_number_with_a_fraction_of_nothing_is_whole(world: Worlds) -> None:

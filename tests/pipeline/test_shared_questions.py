@@ -155,9 +155,7 @@ def test_a_failed_answer_is_never_taken(world: Worlds) -> None:
     assert (calls, run.progress().done) == (1, 2)
 
 
-def test_what_a_person_rejected_or_purged_is_asked_again_and_what_one_wrote_is_taken(
-    world: Worlds,
-) -> None:
+def test_what_a_person_changed_rejected_or_purged_is_asked_again(world: Worlds) -> None:
     here = world()
     here.ingest(sentences(4), "kept")
     here.ingest(["A block that will be purged."], "purged")
@@ -173,9 +171,9 @@ def test_what_a_person_rejected_or_purged_is_asked_again_and_what_one_wrote_is_t
 
     second, calls = calls_of(here, lambda: here.start(pack_size=1, new=True))
 
-    # the rejected one, and the twin of what was purged
-    assert (calls, second.progress().done) == (2, 5)
-    assert data_of(second)[0] == data_of(first)[0]
+    # the edited one, the rejected one, and the twin of what was purged
+    assert (calls, second.progress().done) == (3, 5)
+    assert data_of(second)[0] != data_of(first)[0]
 
 
 def test_a_rerun_and_a_rejection_always_ask(world: Worlds) -> None:
@@ -334,7 +332,7 @@ def test_a_run_that_takes_answers_says_where_they_come_from(world: Worlds) -> No
     raw.close()
     assert found == [(first.id, 3)]
     assert [row["reused_from"] for row in second.rows()] == [1, 2, 3]
-    assert not any(row.get("reused_from") for row in first.rows())
+    assert [row["reused_from"] for row in first.rows()] == [None] * 3
     end = second.progress()
     assert end.reused == 3
     assert end.saved_usd == pytest.approx(first.progress().cost_usd)

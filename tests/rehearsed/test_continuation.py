@@ -21,7 +21,7 @@ def texts(here: Rehearsed, limit: int | None, **policy: object) -> list[str]:
     run.wait()
     assert run.progress().failed == 0
     rows = list(run.rows())
-    assert not any("notes" in row for row in rows)
+    assert not any(row["notes"] for row in rows)
     return [str(row["text"]) for row in rows]
 
 

@@ -70,7 +70,7 @@ def test_another_prompt_about_the_same_text_pays_for_its_own_words_only(
 def test_a_plan_says_what_embeddings_will_cost(rehearse: Rehearse, embedder: str) -> None:
     here = rehearse(ANTHROPIC, tables=SMALL_WINDOW)
     here.ingest(long_document(1_800))
-    here.ingest(["A word that fits."])
+    here.ingest(["A word that fits."], "words")
     stages = recipe(replace(ASK, samples=2))
 
     plan = here.engine.plan(recipe=stages, model=ANTHROPIC, embedder=embedder)
@@ -128,7 +128,7 @@ def test_words_rank_where_embeddings_are_refused_and_it_is_told_once(
     tables = {**SMALL_WINDOW, UNKNOWN: {"like": OPENAIS}}
     here = rehearse(ANTHROPIC, tables=tables, **FAILURES[why])
     here.ingest(long_document(1_800))
-    here.ingest(long_document(1_800, "plums"))
+    here.ingest(long_document(1_800, "plums"), "plums")
 
     run = here.engine.run(recipe=recipe(ASK), model=ANTHROPIC, embedder=UNKNOWN)
     now = run.wait()

@@ -12,8 +12,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from quire.engine.extraction.foreign import Cell, ForeignFrame, Said
     from quire.engine.forecasts import Plan
+    from quire.engine.foreign_values import Cell, ForeignFrame, Said
     from quire.engine.kept_schemas import SchemaSource
 
 NAME = "quire"

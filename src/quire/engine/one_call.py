@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from os import PathLike, fspath
 
 from quire.engine.engine import Engine, open_engine
-from quire.engine.extraction.foreign import Cell, ForeignRows, Said
 from quire.engine.forecasts import Plan
+from quire.engine.foreign_values import Cell, ForeignRows, Said
 from quire.engine.kept_schemas import SchemaSource
 from quire.engine.wallets import Dollars
 

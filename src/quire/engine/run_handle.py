@@ -2,19 +2,20 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from quire.domain.data import Json
 from quire.domain.ids import DocumentId, RunId, TaskId
 from quire.domain.pricing import dollars
 from quire.domain.runs import Event, HeldError, Progress
 from quire.engine.commands import RunCommands
+from quire.engine.foreign_values import ForeignFrame
 from quire.engine.html_tables import html_line
 from quire.engine.queries import Queries
 from quire.engine.result_queries import Since
 from quire.engine.wallets import Dollars
 from quire.export.data_frames import make_frame
-from quire.export.result_selection import row_filter
+from quire.export.result_selection import RowFilter, row_filter
 from quire.export.result_tree import ResultTree
 from quire.pipeline.commands.decide import DecisionOutcome
 from quire.pipeline.commands.regate import RegateReport
@@ -79,25 +80,54 @@ class RunHandle:
         """
         return self._queries.rows(self.id, only, stage, since)
 
-    def to_pandas(self, *, categories: bool = False, **which: Any) -> Any:
-        """The rows as a pandas frame with typed columns; `which` is as for `rows`."""
-        return self._frame("pandas", which, categories=categories)
+    def to_pandas(
+        self,
+        only: str = "all",
+        stage: str | None = None,
+        since: Since = None,
+        *,
+        categories: bool = False,
+    ) -> ForeignFrame:
+        """The rows as a pandas frame with typed columns; choices as categories if told so."""
+        return self._frame("pandas", row_filter(only, since), stage, categories=categories)
 
-    def to_polars(self, *, categories: bool = False, **which: Any) -> Any:
+    def to_polars(
+        self,
+        only: str = "all",
+        stage: str | None = None,
+        since: Since = None,
+        *,
+        categories: bool = False,
+    ) -> ForeignFrame:
         """The rows as a polars frame."""
-        return self._frame("polars", which, categories=categories)
+        return self._frame("polars", row_filter(only, since), stage, categories=categories)
 
-    def to_arrow(self, *, categories: bool = False, **which: Any) -> Any:
+    def to_arrow(
+        self,
+        only: str = "all",
+        stage: str | None = None,
+        since: Since = None,
+        *,
+        categories: bool = False,
+    ) -> ForeignFrame:
         """The rows as an Arrow table."""
-        return self._frame("arrow", which, categories=categories)
+        return self._frame("arrow", row_filter(only, since), stage, categories=categories)
 
-    def to_hf(self, *, categories: bool = False, **which: Any) -> Any:
+    def to_hf(
+        self,
+        only: str = "all",
+        stage: str | None = None,
+        since: Since = None,
+        *,
+        categories: bool = False,
+    ) -> ForeignFrame:
         """The rows as a data set of Hugging Face."""
-        return self._frame("hf", which, categories=categories)
+        return self._frame("hf", row_filter(only, since), stage, categories=categories)
 
-    def _frame(self, kind: str, which: dict[str, Any], *, categories: bool) -> Any:
-        stage = which.pop("stage", None)
-        with self._queries.table(self.id, row_filter(**which), stage) as table:
+    def _frame(
+        self, kind: str, chosen: RowFilter, stage: str | None, *, categories: bool
+    ) -> ForeignFrame:
+        with self._queries.table(self.id, chosen, stage) as table:
             return make_frame(kind, table.columns, table.read_rows(), categories=categories)
 
     def export(

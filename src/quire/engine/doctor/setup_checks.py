@@ -39,6 +39,10 @@ EXTRAS: Mapping[str, str] = MappingProxyType(
         "local": "xllamacpp",
         "compress": "wordllama",
         "report": "matplotlib",
+        "files": "docutils",
+        "frames": "pyarrow",
+        "ocr": "rapidocr",
+        "s3": "s3fs",
     }
 )
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from quire.domain.pricing import dollars, to_usd
-from quire.engine.extraction.foreign import CallerObject
+from quire.engine.foreign_values import CallerObject
 from quire.engine.html_tables import html_table
 
 Item = TypeVar("Item")

@@ -10,8 +10,8 @@ from quire.domain.data import as_object
 from quire.domain.documents import Document
 from quire.domain.errors import UsageError
 from quire.domain.ids import DocumentId
-from quire.engine.extraction.foreign import ForeignFrame
 from quire.engine.extraction.frame_kinds import Cells, PlainRows
+from quire.engine.foreign_values import ForeignFrame
 from quire.engine.library import Library
 from quire.ledger.ledger import Ledger
 

@@ -14,9 +14,9 @@ from quire.engine.extraction.extracted import (
     ExtractedObjects,
     ExtractedRows,
 )
-from quire.engine.extraction.foreign import CallerObject, ForeignFrame
 from quire.engine.extraction.frame_kinds import Frame, read_frame
 from quire.engine.extraction.row_outcomes import RowOutcome
+from quire.engine.foreign_values import CallerObject, Cell, ForeignFrame
 from quire.export.column_types import NUMBER, TEXT, Column, schema_columns
 from quire.export.data_frames import import_packages, make_frame
 from quire.export.quote_columns import quote_columns, quote_values
@@ -107,11 +107,11 @@ def _as_kind(frame: Frame, kind: str) -> Frame:
     return read_frame(make(rows))  # type: ignore[operator]  # what was named is called
 
 
-def value_reader(schema: Schema) -> Callable[[RowOutcome], tuple[Any, ...]]:
+def value_reader(schema: Schema) -> Callable[[RowOutcome], tuple[Cell, ...]]:
     """What reads the values of the added columns, in their order."""
     fields, quoted = [*schema.properties], quote_columns(schema.quoted_fields)
 
-    def read(outcome: RowOutcome) -> tuple[Any, ...]:
+    def read(outcome: RowOutcome) -> tuple[Cell, ...]:
         data = as_object(outcome.data)
         quotes = quote_values(quoted, outcome.notes) if quoted else ()
         return (*map(data.get, fields), *quotes, *outcome[:2], outcome.cost_usd)

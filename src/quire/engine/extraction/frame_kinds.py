@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from quire.domain.errors import UsageError
 from quire.engine.extraction.extracted import ExtractedRows
-from quire.engine.extraction.foreign import Cell, ForeignFrame, ForeignRows
+from quire.engine.foreign_values import Cell, ForeignFrame, ForeignRows
 
 CHUNK = 2_000  # rows whose values are Python's at once
 TEXT_COLUMN = "text"  # of rows that are nothing but a text

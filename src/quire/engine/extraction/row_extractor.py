@@ -10,7 +10,6 @@ from quire.domain.runs import HeldError, Progress
 from quire.engine.context import EngineContext
 from quire.engine.extraction.asked_schemas import AskedSchema, resolve_asked
 from quire.engine.extraction.file_rows import FileRows, read_files
-from quire.engine.extraction.foreign import CallerObject, Cell, ForeignRows, Said
 from quire.engine.extraction.frame_answers import AnswerForm, RunFacts, give_back
 from quire.engine.extraction.frame_documents import frame_document, make_reader
 from quire.engine.extraction.frame_kinds import Frame, path_names, read_frame
@@ -23,6 +22,7 @@ from quire.engine.extraction.row_stream import (
 )
 from quire.engine.extraction.run_lines import progress_line
 from quire.engine.forecasts import Plan
+from quire.engine.foreign_values import CallerObject, Cell, ForeignRows, Said
 from quire.engine.kept_schemas import SchemaSource
 from quire.engine.library import Library
 from quire.engine.run_handle import RunHandle

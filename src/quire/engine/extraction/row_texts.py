@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from quire.domain.data import mend_text
 from quire.domain.errors import UsageError
-from quire.engine.extraction.foreign import Cell
 from quire.engine.extraction.frame_kinds import Cells, Frame
+from quire.engine.foreign_values import Cell
 
 MOST_NAMED = 30  # columns, where they are listed
 _MISSING = ("NAType", "NaTType")  # pandas' own, which compare with nothing
