@@ -163,9 +163,10 @@ def test_a_file_that_was_cut_off_is_told_or_read_as_far_as_it_goes(form: str, sh
 def test_a_pdf_of_pictures_says_how_it_can_be_read() -> None:
     picture = "q 9 0 0 9 9 9 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \x41 EI Q\n"
 
-    reason = refusal(make_pdf([[], []], drawing=picture), "pdf")
+    one, two = (refusal(make_pdf([[]] * count, drawing=picture), "pdf") for count in (1, 2))
 
-    assert reason == "has no text layer (2 pages of pictures); try --ocr"
+    assert one == "has no text layer (1 page of pictures); try --ocr"
+    assert two == "has no text layer (2 pages of pictures); try --ocr"
 
 
 def test_a_page_without_text_among_others_is_listed() -> None:

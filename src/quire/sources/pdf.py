@@ -44,7 +44,8 @@ def read_file(open_source: Callable[[], BinaryIO], options: ReadOptions = AS_FOU
             pages = sorted([*pages, *ocr_pages(file, without_text)])
         without_text = []
     if without_text and not any(page.items for page in pages):
-        raise BadContent(f"has no text layer ({len(without_text)} pages of pictures); try --ocr")
+        pages_of = "1 page" if len(without_text) == 1 else f"{len(without_text):,} pages"
+        raise BadContent(f"has no text layer ({pages_of} of pictures); try --ocr")
     found = BlockList()
     look = _Look(pages)
     for page in pages:
