@@ -160,6 +160,8 @@ def test_samples_are_of_each_result_where_a_stage_says_of_which() -> None:
         "samples": Driver.ONCE,
         "all_to_one": Driver.ONCE,
         "each_model": Driver.ONCE,
+        "each_section": Driver.DOCUMENT,
+        "each_page": Driver.DOCUMENT,
         "pairs_by_origin": Driver.PAIR,
         "by_lineage": Driver.LINEAGE,
         "by_group": Driver.GROUP,

@@ -134,7 +134,16 @@ def test_without_packages_there_is_what_comes_with_quire() -> None:
 
     assert set(ours.gates) == {"json", "text", "rules", "markers"}
     assert set(ours.groupings) == {
-        *("each_block", "each_document", "each_result", "samples", "all_to_one", "each_model"),
+        *(
+            "each_block",
+            "each_document",
+            "each_section",
+            "each_page",
+            "each_result",
+            "samples",
+            "all_to_one",
+            "each_model",
+        ),
         *("pairs_by_origin", "by_lineage", "by_group"),
     }
 
