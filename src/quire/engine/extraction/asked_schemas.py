@@ -1,11 +1,12 @@
 """Asked schemas: the caller's class, mapping, file or name with the prompt, kept in the ledger."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from quire.domain.data import Json, as_object
 from quire.domain.errors import Conflict, UsageError
 from quire.domain.recipes import DEFAULT_INSTRUCTIONS, Schema
+from quire.engine.foreign_values import CallerObject
 from quire.engine.kept_schemas import SchemaSource, read_schema_source
 from quire.engine.library import Library
 
@@ -21,6 +22,8 @@ class AskedSchema(NamedTuple):
 
 def resolve_asked(library: Library, source: SchemaSource, prompt: str | None) -> AskedSchema:
     """Keep what is asked; without a prompt, what its class or file says is to be done."""
+    if isinstance(source, Mapping) and source and all(map(_is_python_type, source.values())):
+        source = _make_class(source)
     answer_class = source if isinstance(source, type) else None
     if prompt is None:
         return AskedSchema(library.resolve_schema(source), answer_class)
@@ -32,6 +35,25 @@ def resolve_asked(library: Library, source: SchemaSource, prompt: str | None) ->
         else library.resolve_schema(source)
     )
     return AskedSchema(_keep_with_prompt(library, found, prompt.strip()), answer_class)
+
+
+def _is_python_type(value: object) -> bool:
+    """Whether a field is said as Python says types: str, list[str], Literal["a", "b"]."""
+    return value is not None and not isinstance(value, str | int | float | Mapping | Sequence)
+
+
+def _make_class(fields: Mapping[str, CallerObject]) -> type[CallerObject]:
+    """A class with these fields, all of them required."""
+    try:
+        from pydantic import create_model
+    except ImportError:
+        raise UsageError(
+            "fields with Python's types are read by Pydantic, which is not installed:"
+            " `pip install pydantic`, or give a JSON Schema"
+        ) from None
+    definitions: CallerObject = {name: (kind, ...) for name, kind in fields.items()}
+    made: type[CallerObject] = create_model("Record", **definitions)
+    return made
 
 
 def _keep_with_prompt(library: Library, schema: Schema, prompt: str) -> Schema:
