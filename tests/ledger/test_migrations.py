@@ -1,6 +1,7 @@
 """Opening brings a ledger's tables up to date, one process at a time, and refuses newer ones."""
 
 import subprocess
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -208,6 +209,56 @@ def test_schemas_from_before_are_the_first_versions_of_their_names(
         tx.schemas.add_schema(replace(kept, uid="v", version=2), NOW)
         assert [schema.version for schema in tx.schemas.schema_versions("a")] == [2, 1]
     ledger.close()
+
+
+def _add_old_decisions(raw: Raw, decisions: Iterable[tuple[int, str]]) -> None:
+    """Tasks of a run, approved by people whose names stand in the history alone."""
+    some = raw.bytes_of("'some'")
+    for text in (
+        "INSERT INTO runs (id, workspace_id, run_key, recipe, model, policy, state, created_at)"
+        f" VALUES (1, 'local', {some}, '{{}}', '{{}}', '{{}}', 'running', 1)",
+        "INSERT INTO stages (id, run_id, name, state) VALUES (1, 1, 'extract', 'open')",
+    ):
+        raw.rows(text)
+    for task, who in decisions:
+        subject = raw.bytes_of(f"'{task}'")
+        fields = f'{{"task": {task}, "stage": "extract", "who": "{who}"}}'
+        raw.rows(
+            "INSERT INTO tasks (id, workspace_id, run_id, stage_id, subject_hash, question_hash,"
+            f" state) VALUES (:id, 'local', 1, 1, {subject}, {some}, 'done')",
+            id=task,
+        )
+        raw.rows(
+            "INSERT INTO results (task_id, version, origin, gate_version, review_state, created_at)"
+            " VALUES (:id, 1, 'model', '1', 'approved', 1)",
+            id=task,
+        )
+        raw.rows(
+            "INSERT INTO events (workspace_id, run_id, at, kind, detail, fields)"
+            " VALUES ('local', 1, :at, 'approved', '', :fields)",
+            at=100 + task,
+            fields=fields,
+        )
+
+
+def test_decisions_from_before_say_who_made_them_as_far_as_the_history_tells(
+    bare_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {dialect: migrations(dialect) for dialect in ("sqlite", "postgres")}
+    old = {
+        name: {no: text for no, text in record.items() if no < 30} for name, record in known.items()
+    }
+    monkeypatch.setattr("quire.ledger.ledger.migrations", old.__getitem__)
+    open_ledger(bare_url).close()
+    raw = Raw(bare_url)
+    _add_old_decisions(raw, ((1, "Ada B."), (2, "Zo\\u00eb"), (11, "Ben")))
+    monkeypatch.undo()
+
+    open_ledger(bare_url).close()
+
+    found = raw.rows("SELECT task_id, reviewer, reviewed_at FROM results ORDER BY task_id")
+    raw.close()
+    assert found == [(1, "Ada B.", 101), (2, None, 102), (11, "Ben", 111)]
 
 
 def test_both_databases_have_the_same_tables_and_columns(
