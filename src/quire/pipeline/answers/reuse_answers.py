@@ -100,8 +100,28 @@ def _look(
     key, stage = context.question_key, context.stage_id
     contents = [task.content_key for task in ready]
     known = tx.questions.find_askers(key, contents)
-    if not known and len(set(contents)) == len(contents):  # as a rule
-        return _Division(ready, [(key, task.content_key, stage, task.id) for task in ready])
+    times = Counter(contents) if len(set(contents)) < len(contents) else {}
+    common = {number for number in contents if number in known or times.get(number, 1) > 1}
+    alone = [task for task in ready if task.content_key not in common] if common else ready
+    new = [(key, task.content_key, stage, task.id) for task in alone]
+    if not common:  # as a rule
+        return _Division(ready, new)
+    rest = [task for task in ready if task.content_key in common]
+    division = _look_closer(tx, context, gathered, rest, known, now)
+    kept = {task.id for task in (*alone, *division.asked)}
+    asked = [task for task in ready if task.id in kept]
+    return division._replace(asked=asked, new=new + division.new)
+
+
+def _look_closer(
+    tx: Transaction,
+    context: LaneContext,
+    gathered: GatheredTasks,
+    ready: list[ReadyTask],
+    known: "_Askers",
+    now: datetime,
+) -> _Division:
+    """The same of tasks whose contents are asked about more than once, or were before."""
     matches = _matches(tx, known, ready)
     sharing = _sharing_tasks(tx, context, gathered, ready)
     found = _find_answers(tx, context, [matches[it] for it in matches if it in sharing])
