@@ -10,7 +10,7 @@ import pytest
 
 from quire.domain.errors import SettingsInvalid
 from quire.domain.models import Limits
-from quire.rehearsal.rate_limits import LimitRule, RateLimiter, parse_limits, parse_rule
+from quire.rehearsal.rate_limits import LimitRule, RateLimiter, Refill, parse_limits, parse_rule
 from quire.rehearsal.server import RehearsalThread, rehearsal_server
 from quire.rehearsal.vendor_apis.openai import duration
 from tests.rehearsal.clients import (
@@ -136,7 +136,7 @@ def test_output_counts_when_it_was_written() -> None:
 
 
 def test_a_bucket_fills_by_the_second_and_never_runs_over() -> None:
-    limiter = RateLimiter(Limits(requests=60))
+    limiter = RateLimiter(LimitRule(Limits(requests=60)))
 
     taken = [limiter.take(OWNER, Limits(requests=1), 0.0) for _ in range(61)]
 
@@ -148,7 +148,7 @@ def test_a_bucket_fills_by_the_second_and_never_runs_over() -> None:
 
 
 def test_a_call_that_is_short_of_one_thing_takes_nothing_of_another() -> None:
-    limiter = RateLimiter(Limits(requests=10, input=100))
+    limiter = RateLimiter(LimitRule(Limits(requests=10, input=100)))
 
     short = limiter.take(OWNER, Limits(requests=1, input=500), 0.0)
 
@@ -158,7 +158,7 @@ def test_a_call_that_is_short_of_one_thing_takes_nothing_of_another() -> None:
 
 
 def test_a_fixed_bucket_fills_at_the_turn_of_a_minute() -> None:
-    limiter = RateLimiter(Limits(requests=60), fixed=True)
+    limiter = RateLimiter(LimitRule(Limits(requests=60), Refill.FIXED))
 
     taken = [limiter.take(OWNER, Limits(requests=1), 90.0) for _ in range(61)]
 
@@ -168,13 +168,25 @@ def test_a_fixed_bucket_fills_at_the_turn_of_a_minute() -> None:
     assert limiter.levels(OWNER, 120.0)["requests"].left == 59
 
 
-@pytest.mark.parametrize(("fixed", "left"), [(False, 40), (True, 10)])
-def test_a_limit_may_change_and_what_was_taken_stays_taken(fixed: bool, left: int) -> None:
-    limiter = RateLimiter(Limits(requests=60), fixed=fixed)
+def test_a_sliding_bucket_gets_back_what_was_taken_sixty_seconds_ago() -> None:
+    limiter = RateLimiter(LimitRule(Limits(total=100), Refill.SLIDING))
+    limiter.take(OWNER, Limits(total=80), 10.0)
+    limiter.settle(OWNER, Limits(total=-50), 12.0)
+    limiter.take(OWNER, Limits(total=70), 40.0)
+
+    assert limiter.take(OWNER, Limits(total=1), 69.9) is not None
+    assert limiter.take(OWNER, Limits(total=30), 70.0) is None
+    assert limiter.take(OWNER, Limits(total=1), 99.9) is not None
+    assert limiter.levels(OWNER, 100.0)["total"].left == 70
+
+
+@pytest.mark.parametrize(("refill", "left"), [*zip(Refill, (40, 10, 10), strict=True)])
+def test_a_limit_may_change_and_what_was_taken_stays_taken(refill: Refill, left: int) -> None:
+    limiter = RateLimiter(LimitRule(Limits(requests=60), refill))
     for _ in range(20):
         limiter.take(OWNER, Limits(requests=1), 0.0)
 
-    limiter.change(LimitRule(Limits(requests=30), fixed=fixed), 0.0)
+    limiter.change(LimitRule(Limits(requests=30), refill), 0.0)
 
     assert limiter.levels(OWNER, 0.0)["requests"].left == min(30, left)
     limiter.change(LimitRule(), 0.0)
@@ -190,7 +202,9 @@ def test_a_limit_that_says_nothing_is_refused(text: str) -> None:
 def test_limits_are_read() -> None:
     assert parse_limits("requests=60, input=10000") == Limits(requests=60, input=10_000)
     assert parse_limits("") == Limits()
-    assert parse_rule("requests=60,fixed,silent") == LimitRule(Limits(requests=60), True, True)
+    fixed = LimitRule(Limits(requests=60), Refill.FIXED, silent=True)
+    assert parse_rule("requests=60,fixed,silent") == fixed
+    assert parse_rule("total=9,sliding") == LimitRule(Limits(total=9), Refill.SLIDING)
 
 
 @pytest.mark.parametrize(

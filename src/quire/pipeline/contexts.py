@@ -30,8 +30,8 @@ from quire.pipeline.run_spec import RunSpec, StagePrompt, read_run_spec
 from quire.plan.batch_caching import choose_batch_caching
 from quire.plan.call_health import CallHealth
 from quire.plan.fallbacks import limit_output, weakest_form
+from quire.plan.first_calls import SentSoFar
 from quire.plan.job_costs import TokenUse
-from quire.plan.learnt_rates import SentSoFar
 from quire.plan.questions import drawn_by, stage_question
 from quire.plan.refused_calls import RefusedCalls
 from quire.plan.rendering import Prefix, payload_head, prefix_bytes, render_prefix

@@ -1,18 +1,30 @@
 """Rate limits: a bucket of requests and of tokens for each key and model, filled by the minute.
 
-Most servers fill a bucket steadily; some fill it at the turn of every minute (`fixed`). Most say in
-headers how much is left and when to come again; some say only 429 (`silent`).
+Most servers fill a bucket steadily; some fill it at the turn of every minute (`fixed`), and some
+count at every call what they let in during the last sixty seconds (`sliding`). Most say in headers
+how much is left and when to come again; some say only 429 (`silent`).
 """
 
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from typing import NamedTuple
 
 from quire.domain.errors import SettingsInvalid
 from quire.domain.models import Limits
 
-KINDS = tuple(field.name for field in fields(Limits))  # requests, input, output, total
+KINDS = tuple(limit.name for limit in fields(Limits))  # requests, input, output, total
 MINUTE = 60.0
+SILENT = "silent"
+
+
+class Refill(StrEnum):
+    """How what was taken comes back."""
+
+    STEADY = "steady"
+    FIXED = "fixed"  # at the turn of every minute
+    SLIDING = "sliding"  # sixty seconds after it was taken
 
 
 class BucketLevel(NamedTuple):
@@ -37,7 +49,7 @@ class LimitRule(NamedTuple):
     """What is allowed a minute, how it comes back, and whether anything is said of it."""
 
     limits: Limits = Limits()
-    fixed: bool = False
+    refill: Refill = Refill.STEADY
     silent: bool = False
 
 
@@ -46,40 +58,57 @@ class _Bucket:
     limit: int
     level: float
     at: float
-    fixed: bool
+    refill: Refill
+    taken: deque[tuple[float, float]] = field(default_factory=deque)  # when, and how much
 
     def fill(self, now: float) -> None:
-        if self.fixed:
-            if now // MINUTE > self.at // MINUTE:
-                self.level = self.limit
-            self.at = now
-            return
-        self.level = min(self.limit, self.level + (now - self.at) * self.limit / MINUTE)
+        if self.refill is Refill.STEADY:
+            self.level = min(self.limit, self.level + (now - self.at) * self.limit / MINUTE)
+        elif self.refill is Refill.FIXED and now // MINUTE > self.at // MINUTE:
+            self.level = self.limit
+        while self.taken and self.taken[0][0] <= now - MINUTE:
+            self.level += self.taken.popleft()[1]
         self.at = now
+
+    def spend(self, amount: float) -> None:
+        self.level = min(self.limit, self.level - amount)
+        if self.refill is not Refill.SLIDING:
+            return
+        at = self.at
+        while amount < 0 and self.taken:  # what was held for nothing does not come back again
+            at, last = self.taken.pop()
+            amount += last
+        if amount > 0:
+            self.taken.append((at, amount))
+
+
+_REFILLS = tuple(map(str, Refill))
 
 
 class RateLimiter:
     """The buckets of one server; without limits it lets everything pass and says nothing."""
 
-    def __init__(self, limits: Limits, *, fixed: bool = False, silent: bool = False) -> None:
+    def __init__(self, rule: LimitRule) -> None:
         """Begin with full buckets."""
         self._buckets: dict[tuple[str, str], dict[str, _Bucket]] = {}
-        self.change(LimitRule(limits, fixed, silent), 0.0)
+        self.change(rule, 0.0)
 
     def change(self, rule: LimitRule, now: float) -> None:
         """Allow more or less from now on; what is left stays, up to what there is room for."""
         stated = ((kind, getattr(rule.limits, kind)) for kind in KINDS)
         self._limits: dict[str, int] = {kind: size for kind, size in stated if size is not None}
-        self._fixed, self.silent = rule.fixed, rule.silent
+        self._refill, self.silent = rule.refill, rule.silent
         before, self._buckets = self._buckets, {}
         for owner, buckets in before.items():
             for kind, bucket in buckets.items():
                 bucket.fill(now)
                 if kind in self._limits:
                     size = self._limits[kind]
-                    level = bucket.level + (size - bucket.limit if rule.fixed else 0)
+                    counted = rule.refill is not Refill.STEADY
+                    level = bucket.level + (size - bucket.limit if counted else 0)
                     mine = self._buckets.setdefault(owner, {})
-                    mine[kind] = _Bucket(size, min(size, level), now, rule.fixed)
+                    level = min(size, level)
+                    mine[kind] = _Bucket(size, level, now, rule.refill, bucket.taken)
 
     def take(self, owner: tuple[str, str], wanted: Limits, now: float) -> Shortage | None:
         """Take what a call needs from every bucket, or from none and say which is short."""
@@ -93,13 +122,13 @@ class RateLimiter:
                 used = bucket.limit - int(max(0.0, bucket.level))
                 return Shortage(kind, bucket.limit, used, least, wait)
         for kind, bucket in buckets.items():
-            bucket.level -= amounts[kind]
+            bucket.spend(amounts[kind])
         return None
 
     def settle(self, owner: tuple[str, str], changes: Limits, now: float) -> None:
         """Take what a call used besides; a negative amount is given back."""
         for kind, bucket in self._fill_buckets(owner, now).items():
-            bucket.level = min(bucket.limit, bucket.level - (getattr(changes, kind) or 0))
+            bucket.spend(getattr(changes, kind) or 0)
 
     def levels(self, owner: tuple[str, str], now: float) -> dict[str, BucketLevel]:
         """Say how full the buckets are, for the headers of an answer."""
@@ -122,7 +151,7 @@ class RateLimiter:
         if owner not in self._buckets:
             limits = self._limits.items()
             self._buckets[owner] = {
-                kind: _Bucket(size, float(size), now, self._fixed) for kind, size in limits
+                kind: _Bucket(size, float(size), now, self._refill) for kind, size in limits
             }
         buckets = self._buckets[owner]
         for bucket in buckets.values():
@@ -138,8 +167,10 @@ def parse_limits(text: str) -> Limits:
 def parse_rule(text: str) -> LimitRule:
     """Read `requests=60,fixed,silent`: limits, and what kind of server has them."""
     entries = list(filter(None, (name.strip() for name in text.split(","))))
-    limits = _parse_sizes([entry for entry in entries if entry not in ("fixed", "silent")])
-    return LimitRule(limits, "fixed" in entries, "silent" in entries)
+    refills = [Refill(entry) for entry in entries if entry in _REFILLS]
+    sizes = [entry for entry in entries if entry not in (*_REFILLS, SILENT)]
+    refill = refills[-1] if refills else Refill.STEADY
+    return LimitRule(_parse_sizes(sizes), refill, SILENT in entries)
 
 
 def _parse_sizes(entries: Sequence[str]) -> Limits:
@@ -149,7 +180,8 @@ def _parse_sizes(entries: Sequence[str]) -> Limits:
         if kind not in KINDS or not size.isdecimal() or not int(size):
             raise SettingsInvalid(
                 f"the limit {entry!r} says nothing; write requests=60,input=10000, of"
-                f" {', '.join(KINDS)}, each a whole number a minute; fixed and silent may follow"
+                f" {', '.join(KINDS)}, each a whole number a minute; fixed, sliding and silent may"
+                " follow"
             )
         found[kind] = int(size)
     return Limits(**found)

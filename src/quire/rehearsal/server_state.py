@@ -53,8 +53,7 @@ class ServerState:
         self.config = config
         self.clock = clock
         self.models = KnownModels(config.models, strict=config.strict)
-        rule = parse_rule(config.limit)
-        self.limiter = RateLimiter(rule.limits, fixed=rule.fixed, silent=rule.silent)
+        self.limiter = RateLimiter(parse_rule(config.limit))
         if not 0 <= config.batch_hits <= 1:
             raise SettingsInvalid(
                 f"{config.batch_hits:g} is no share of rows; write one from 0 to 1, for example 0.9"

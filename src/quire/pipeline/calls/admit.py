@@ -31,7 +31,8 @@ from quire.pipeline.calls.learn import learn_sizes
 from quire.pipeline.calls.learn_rates import parse_rate, read_rate, write_rate
 from quire.pipeline.calls.limit_profiles import lane_limits
 from quire.pipeline.contexts import Contexts, LaneContext
-from quire.plan.learnt_rates import a_minute, holds_back, let_go, note_sent, seconds_until_free
+from quire.plan.first_calls import count_unheard_room, note_sent, seconds_until_heard
+from quire.plan.learnt_rates import a_minute, holds_back, let_go, seconds_until_free
 from quire.plan.provider_limits import (
     ReturnedNeed,
     admit,
@@ -68,7 +69,8 @@ class LimitReport(NamedTuple):
 class Admission(NamedTuple):
     """What the limits allow of the next calls."""
 
-    needs: list[Need]  # of those that may go now, as they were reckoned
+    calls: int  # of them may go now
+    needs: Sequence[Need]  # as they were reckoned; none where nothing limits the calls
     rest: timedelta  # until as many as were asked for may go, or some of them
 
 
@@ -81,13 +83,18 @@ def need_of(
     context: LaneContext, request: QueuedRequest, learned: OutputPercentiles | None = None
 ) -> Need:
     """What a call takes: of output as answers did, or the most while nothing is learnt of them."""
-    size = context.prefix_bytes + items_bytes(request.tasks, request.content_bytes)
+    size = call_size(context, request)
     output = request.max_output
     if learned is not None:
         content = request.content_bytes // max(1, request.tasks)
         of_task = output_estimate(context.output_shape, content, learned, output)
         output = min(output, request.tasks * of_task)
     return Need(1, context.most_tokens(size), output)
+
+
+def call_size(context: LaneContext, request: QueuedRequest) -> int:
+    """How large a call's prompt is, in bytes, about."""
+    return context.prefix_bytes + items_bytes(request.tasks, request.content_bytes)
 
 
 def reserve_limits(
@@ -98,32 +105,44 @@ def reserve_limits(
     queued: Sequence[QueuedRequest],
     now: datetime,
 ) -> Admission | None:
-    """Take the next calls off the limits that all workers share; None where there are none."""
+    """Take the next calls off the limits that all workers share; None where there are none.
+
+    As many as there is room for go together: every group is a commit, and wakes a process.
+    """
     if not queued:
         return None
-    at = to_micros(now)
+    at, sizes = to_micros(now), [call_size(context, request) for request in queued]
     level, limits, learnt = _take_level(tx, pool, lane_limits(tx, contexts, context, now), now)
     rate = read_rate(contexts, pool, learnt, at)
     if rate is None and not is_limited(limits):
-        contexts.sent_calls[pool] = note_sent(contexts.sent_calls.get(pool), len(queued), at)
-        return None
+        return _admit_unheard(contexts, pool, sizes, at)
     learned = learn_sizes(tx, contexts, context, 0).learned
     needs = [need_of(context, request, learned) for request in queued]
     (allowed, left), wait = admit(level, limits, needs), 0.0
     count = allowed
     if rate is None:
-        contexts.sent_calls[pool] = note_sent(contexts.sent_calls.get(pool), count, at)
+        contexts.sent_calls[pool] = note_sent(contexts.sent_calls.get(pool), sizes[:count], at)
     else:
-        count, rate = let_go(rate, count, at)
+        count, rate = let_go(rate, sizes[:count], at)
         write_rate(tx, pool, rate)
-        wait = seconds_until_free(rate, len(needs), at)
+        wait = seconds_until_free(rate, sizes, at)
     if is_limited(limits):
         if count < allowed:
             _, left = admit(level, limits, needs[:count])
         tx.levels.set_limit_level(pool, left)
         wait = max(wait, seconds_until_admitted(left, limits, needs))
-    # as many as there is room for go together: every group is a commit, and wakes a process
-    return Admission(needs[:count], min(timedelta(seconds=wait), LONGEST_REST))
+    return Admission(count, needs[:count], min(timedelta(seconds=wait), LONGEST_REST))
+
+
+def _admit_unheard(contexts: Contexts, pool: Pool, sizes: Sequence[int], at: int) -> Admission:
+    """While nothing is known of a pool's limits, few calls go before a refusal could be heard."""
+    sofar = contexts.sent_calls.get(pool)
+    count, wait = min(len(sizes), count_unheard_room(sofar, at)), 0.0
+    if count or sofar is None:
+        sofar = contexts.sent_calls[pool] = note_sent(sofar, sizes[:count], at)
+    if count < len(sizes):
+        wait = seconds_until_heard(sofar, at)
+    return Admission(count, (), min(timedelta(seconds=wait), LONGEST_REST))
 
 
 def least_group(most: int) -> int:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from quire.domain.accounts import Account, Need, Rates
+from quire.domain.accounts import Account, Need, Pool, Rates
 from quire.domain.ids import AttemptId, RequestId, WorkerId
 from quire.domain.models import StructuredOutput
 from quire.domain.reasons import TaskError, TaskErrorKind
@@ -29,6 +29,7 @@ from quire.ledger.stored_values import to_micros
 from quire.pipeline.calls.admit import (
     LONGEST_REST,
     LimitReport,
+    call_size,
     learn_limits,
     note_cached,
     note_not_cached,
@@ -44,7 +45,7 @@ from quire.pipeline.calls.embed import (
     record_embedding_failures,
 )
 from quire.pipeline.calls.estimate import with_estimates
-from quire.pipeline.calls.learn_rates import RateRefusal, learn_rates
+from quire.pipeline.calls.learn_rates import RateRefusal, learn_rates, note_accepted_calls
 from quire.pipeline.calls.limit_profiles import lane_limits
 from quire.pipeline.calls.odd_answers import remedy_odd_answers
 from quire.pipeline.calls.plugin_holds import check_plugins
@@ -61,6 +62,7 @@ from quire.pipeline.calls.stored_texts import verified_texts
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.plan.call_health import SentCall
 from quire.plan.fallbacks import weaken_call
+from quire.plan.learnt_rates import RefusedCall
 
 NO_REST = timedelta(0)
 
@@ -82,6 +84,7 @@ class Outgoing(NamedTuple):
     need: Need | None  # what it was reckoned at; None where nothing limits the calls
     sent: SentCall
     at: datetime  # when it was claimed
+    size: int  # bytes of its prompt, about
 
 
 def claim(
@@ -114,6 +117,7 @@ def claim(
             *(context, item.reserve, account, reckoned.get(item.id)),
             _sent_call(context, item),
             now,
+            call_size(context, item),
         )
         for item, attempt in pairs
     ]
@@ -143,12 +147,13 @@ def _next_requests(
     pool = pool_of(context, sender.account)
     admission = reserve_limits(tx, contexts, context, pool, queued, now)
     needs = admission.needs if admission else ()
-    more = len(waiting) >= most or len(needs) < len(queued)  # waits to go
+    count = admission.calls if admission else len(queued)
+    more = len(waiting) >= most or count < len(queued)  # waits to go
     rest = admission.rest if admission and more else NO_REST
     if len(queued) < len(waiting):  # until calls that are out release something
         rest = LONGEST_REST
     contexts.rests[context.lane_id] = now + rest
-    return _Affordable(queued[: len(needs)] if admission else queued, needs, purse)
+    return _Affordable(queued[:count], needs, purse)
 
 
 def _sent_call(context: LaneContext, item: QueuedRequest) -> SentCall:
@@ -277,6 +282,7 @@ def receive(
     """Store paid answers before anything else, then apply what else the calls brought."""
     outcomes = [call.outcome for call in returned]
     answers = [outcome for outcome in outcomes if isinstance(outcome, Answer)]
+    note_accepted_calls(contexts, _accepted_calls(returned))
     answers = with_estimates(tx, contexts, answers, now)
     record_answers(tx, answers, now)
     remedy_odd_answers(tx, [answer for answer in answers if answer.odd], now)
@@ -325,7 +331,15 @@ def _call_outcome(call: ReturnedCall) -> CallOutcome:
 def _rate_refusals(returned: Sequence[ReturnedCall]) -> Iterator[RateRefusal]:
     for outgoing, outcome, _ in returned:
         if isinstance(outcome, CallFailure) and outcome.error.of_rate:
-            yield RateRefusal(pool_of(outgoing.context, outgoing.account), to_micros(outgoing.at))
+            pool = pool_of(outgoing.context, outgoing.account)
+            yield RateRefusal(pool, RefusedCall(to_micros(outgoing.at), outgoing.size))
+
+
+def _accepted_calls(returned: Sequence[ReturnedCall]) -> Iterator[tuple[Pool, int]]:
+    """The calls that were not too many, and when they were claimed."""
+    for outgoing, outcome, _ in returned:
+        if isinstance(outcome, Answer):
+            yield pool_of(outgoing.context, outgoing.account), to_micros(outgoing.at)
 
 
 def _limit_reports(

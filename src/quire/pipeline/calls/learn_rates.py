@@ -5,7 +5,7 @@ to write: each worker remembers what it sent, and adds that when a row is first 
 somebody was refused.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple
@@ -17,9 +17,10 @@ from quire.domain.data import json_object
 from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import to_micros
 from quire.pipeline.contexts import Contexts
+from quire.plan.first_calls import SentSoFar, note_accepted
 from quire.plan.learnt_rates import (
     LearntRate,
-    SentSoFar,
+    RefusedCall,
     add_sent,
     first_rate,
     has_lapsed,
@@ -33,7 +34,7 @@ class RateRefusal(NamedTuple):
     """A call that was one too many."""
 
     pool: Pool
-    sent: int  # when it was claimed
+    call: RefusedCall
 
 
 def learn_rates(
@@ -42,16 +43,29 @@ def learn_rates(
     """Learn from calls that were refused without a word on how many are allowed."""
     at = to_micros(now)
     for pool, group in groupby(sorted(refusals), lambda refusal: refusal.pool):
-        sent = [refusal.sent for refusal in group]
+        calls = [refusal.call for refusal in group]
         tx.levels.add_limit_level(pool, Level(at, 0, 0, 0, 0))
         held = tx.levels.take_limit_level(pool, now)
         rate = read_rate(contexts, pool, held.learnt if held else "", at)
         if rate is None:
-            sofar = contexts.sent_calls.pop(pool, SentSoFar(min(sent), at, len(sent)))
-            rate = first_rate(sofar, sent, at)
+            sofar = contexts.sent_calls.pop(pool, None) or _sent_unseen(calls, at)
+            rate = first_rate(sofar, calls, at)
         else:
-            rate = note_refused(rate, sent, at)
+            rate = note_refused(rate, calls, at)
         write_rate(tx, pool, rate)
+
+
+def note_accepted_calls(contexts: Contexts, calls: Iterable[tuple[Pool, int]]) -> None:
+    """Calls that were claimed at these moments were answered: they were not too many."""
+    for pool, sent in calls:
+        if (sofar := contexts.sent_calls.get(pool)) is not None:
+            contexts.sent_calls[pool] = note_accepted(sofar, sent)
+
+
+def _sent_unseen(calls: Sequence[RefusedCall], at: int) -> SentSoFar:
+    """What was sent, where nobody remembers more than what was refused."""
+    first = min(call.sent for call in calls)
+    return SentSoFar(first, at, len(calls), sum(call.size for call in calls))
 
 
 def read_rate(contexts: Contexts, pool: Pool, kept: str, at: int) -> LearntRate | None:
