@@ -232,9 +232,15 @@ def test_a_folder_is_read_for_this_call_only(here: World, tmp_path: Path) -> Non
     (tmp_path / "notes" / "a.txt").write_text("One thing.\n\nAnother thing.")
     (tmp_path / "notes" / "b.txt").write_text("A third.")
 
-    found = extract(here, tmp_path / "notes")
-    frame = extract(here, [tmp_path / "notes" / "a.txt"], as_="pandas")
+    found = extract(here, tmp_path / "notes", per="block")
+    whole = extract(here, tmp_path / "notes")
+    frame = extract(here, [tmp_path / "notes" / "a.txt"], as_="pandas", per="block")
 
+    assert [(row["title"], row["status"]) for row in whole] == [
+        ("a.txt", "accepted"),
+        ("b.txt", "accepted"),
+    ]
+    assert sum(row["cost_usd"] for row in whole) == pytest.approx(whole.cost_usd)
     assert [row["text"] for row in found] == ["One thing.", "Another thing.", "A third."]
     assert {row["status"] for row in found} == {"accepted"}
     assert frame["title"].tolist() == ["a.txt", "a.txt"]

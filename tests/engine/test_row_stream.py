@@ -83,7 +83,7 @@ def test_files_are_streamed_too(world: Worlds, tmp_path: Any) -> None:
     (tmp_path / "a.txt").write_text("One thing.\n\nAnother thing.")
     (tmp_path / "b.txt").write_text("A third.")
 
-    rows = list(stream(world(), [tmp_path / "a.txt", tmp_path / "b.txt"]))
+    rows = list(stream(world(), [tmp_path / "a.txt", tmp_path / "b.txt"], per="block"))
 
     assert [(row["title"], row["text"]) for row in rows] == [
         ("a.txt", "One thing."),

@@ -1,21 +1,28 @@
 """File rows: files and folders as rows, a block each, with where it stands and what it says."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from quire.domain.data import as_object
+from quire.domain.data import Json, as_object
 from quire.domain.documents import Document
 from quire.domain.errors import UsageError
 from quire.domain.ids import DocumentId
+from quire.domain.pricing import from_usd
 from quire.engine.extraction.frame_kinds import Cells, PlainRows
+from quire.engine.extraction.row_outcomes import RowOutcome
 from quire.engine.foreign_values import ForeignFrame
 from quire.engine.library import Library
+from quire.export.result_selection import WITH_DATA
 from quire.ledger.ledger import Ledger
 
 _log = logging.getLogger("quire")  # what a script's or a notebook's user should hear at once
+BLOCK_UNIT = "block"
+TABLES = {"csv", "tsv", "jsonl", "json", "xlsx", "parquet"}  # whose blocks are rows
+UNIT_COLUMNS = ("source", "title", "part")
+OUTCOME_COLUMNS = ("status", "error", "cost")
 COLUMNS = ("source", "title", "key", "block_index", "text")
 
 
@@ -30,6 +37,22 @@ def read_files(
         why = read.refused[0] if read.refused else f"there is nothing to read in {paths[0]}"
         raise UsageError(f"{why}; a text of its own goes into a list: [text]")
     return tuple(sorted({source.document_id for source in read.documents}))
+
+
+def unit_frame(rows: Sequence[Mapping[str, Json]]) -> PlainRows:
+    """What documents, sections or pages are called, as rows."""
+    return PlainRows([{name: row.get(name) for name in UNIT_COLUMNS} for row in rows])
+
+
+def unit_outcomes(
+    rows: Sequence[Mapping[str, Json]], fields: Collection[str]
+) -> Iterator[RowOutcome]:
+    """What became of each of them; a column of ours gives way to a field of its name."""
+    status, error, cost = (f"quire_{it}" if it in fields else it for it in OUTCOME_COLUMNS)
+    for row in rows:
+        data = {name: row.get(name) for name in fields} if row[status] in WITH_DATA else None
+        why = None if row[error] is None else str(row[error])
+        yield RowOutcome(str(row[status]), why, data, from_usd(str(row[cost])))
 
 
 class FileRows:
@@ -47,6 +70,12 @@ class FileRows:
     def _documents(self) -> list[Document]:
         with self._ledger.snapshot() as tx:
             return [found for found in tx.documents.list_documents() if found.id in self._wanted]
+
+    @property
+    def usual_unit(self) -> str:
+        """What a record is of, unless somebody says: rows of tables, else whole documents."""
+        kinds = {document.source_type for document in self._documents}
+        return BLOCK_UNIT if kinds & TABLES else "document"
 
     def __len__(self) -> int:
         """How many blocks."""

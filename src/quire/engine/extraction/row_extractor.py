@@ -1,7 +1,7 @@
 """Row extractor: rows and a schema in, the same rows with typed answers out, resumed as one."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from quire.domain.errors import UsageError
@@ -9,8 +9,14 @@ from quire.domain.ids import DocumentId
 from quire.domain.runs import HeldError, Progress
 from quire.engine.context import EngineContext
 from quire.engine.extraction.asked_schemas import AskedSchema, resolve_asked
-from quire.engine.extraction.file_rows import FileRows, read_files
-from quire.engine.extraction.frame_answers import AnswerForm, RunFacts, give_back
+from quire.engine.extraction.file_rows import (
+    BLOCK_UNIT,
+    FileRows,
+    read_files,
+    unit_frame,
+    unit_outcomes,
+)
+from quire.engine.extraction.frame_answers import ROWS, AnswerForm, RunFacts, give_back
 from quire.engine.extraction.frame_documents import frame_document, make_reader
 from quire.engine.extraction.frame_kinds import Frame, path_names, read_frame
 from quire.engine.extraction.row_outcomes import in_row_order, run_outcomes
@@ -77,6 +83,11 @@ class RowJob:
             **self.wishes.policy,
         }
 
+    @property
+    def is_of_larger_units(self) -> bool:
+        """Whether documents, sections or pages are asked about, and not blocks."""
+        return str(self.wishes.policy.get("per", BLOCK_UNIT)) != BLOCK_UNIT
+
     def find_position(self, document: DocumentId, index: int) -> int:
         """Which row a block is."""
         if isinstance(self.frame, FileRows):
@@ -138,6 +149,9 @@ class RowExtractor:
             yield from rows.make(skipped_rows(job.positions, len(job.frame)))
         if not job.documents:
             return
+        if job.is_of_larger_units:  # few, and known when all is over
+            yield from self.extract(data, schema, as_=ROWS, progress=False, **said)
+            return
         run = self.start(job)
         ledger = self._parts.context.ledger
         reader = OutcomeReader(ledger, run.id, job.find_position)
@@ -156,14 +170,16 @@ class RowExtractor:
         if paths is not None:
             files = read_files(library, paths, text=wishes.text, key=wishes.key)
             asked = resolve_asked(library, schema, wishes.prompt)
-            return RowJob(
-                frame=FileRows(self._parts.context.ledger, files),
-                asked=asked,
-                documents=files,
-                positions=(),
-                wishes=wishes,
-            )
-        frame = read_frame(data)
+            frame = FileRows(self._parts.context.ledger, files)
+            policy = {"per": frame.usual_unit, **wishes.policy}
+            wishes = replace(wishes, policy=policy)
+            return RowJob(frame=frame, asked=asked, documents=files, positions=(), wishes=wishes)
+        if "per" in wishes.policy:
+            raise UsageError("per= is for files: each row of a frame is asked about by itself")
+        return self._prepare_rows(read_frame(data), schema, wishes)
+
+    def _prepare_rows(self, frame: Frame, schema: SchemaSource, wishes: RowWishes) -> RowJob:
+        library = self._parts.library
         found = frame_document(make_reader(frame, wishes.text, wishes.key))
         return RowJob(
             frame=frame,
@@ -193,7 +209,11 @@ class RowExtractor:
 
     def _collect(self, job: RowJob, wanted: AnswerForm, run: RunHandle, before: Progress) -> Any:
         outcomes = run_outcomes(self._parts.context.ledger, run.id)
-        if not isinstance(job.frame, FileRows):
+        if job.is_of_larger_units:
+            found = run.rows()
+            wanted = wanted._replace(frame=unit_frame(found))
+            outcomes = unit_outcomes(found, job.asked.schema.properties)
+        elif not isinstance(job.frame, FileRows):
             outcomes = in_row_order(outcomes, job.positions, len(job.frame))
         spent = run.progress().cost_pico - before.cost_pico
         return give_back(wanted, outcomes, RunFacts(run.id, spent))
