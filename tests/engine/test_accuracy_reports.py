@@ -56,9 +56,11 @@ def test_an_answer_is_held_against_the_gold_of_its_key(job: Job) -> None:
     job.gold[1]["words"] = -1
     job.gold[2] |= {"words": -1, "names": []}
 
-    report = job.engine.score([job.run.id], job.gold)
+    report = job.run.score(job.gold)
     (found,) = report.runs
 
+    assert report == job.engine.score([job.run.id], job.gold)
+    assert "<td>66.7%</td>" in report._repr_html_()
     assert (report.key, report.unmatched, report.ignored) == ("id", (), ())
     assert (found.rows, found.answered, found.whole.hits) == (6, 6, 4)
     assert {field.name: field.accuracy.hits for field in found.fields} == {

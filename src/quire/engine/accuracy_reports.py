@@ -26,8 +26,9 @@ from quire.engine.gold_rows import (
     identity_text,
     read_gold_rows,
 )
+from quire.engine.html_tables import html_table
 from quire.export.accuracy_json import accuracy_as_json
-from quire.export.accuracy_page import render_accuracy
+from quire.export.accuracy_page import interval, render_accuracy
 from quire.export.flat_tables import flat_table
 from quire.export.result_selection import WITH_DATA, RowFilter, choose_stage, find_result_source
 from quire.plan.accuracy import (
@@ -57,6 +58,19 @@ class AccuracyReport:
     unmatched: tuple[str, ...] = ()  # gold that no run has a row for
     ignored: tuple[str, ...] = ()  # columns of gold that are no fields
     simulated: bool = False
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it: a line a field, of every run."""
+        rows = [
+            (
+                *(run.label, field.name, f"{field.accuracy.share:.1%}", interval(field.accuracy)),
+                *(f"{field.precision.share:.1%}", f"{field.recall.share:.1%}", field.accuracy.of),
+            )
+            for run in self.runs
+            for field in run.fields
+        ]
+        columns = ("run", "field", "accuracy", "95 %", "precision", "recall", "rows")
+        return html_table(columns, rows, f"held against {self.gold}")
 
     def as_json(self) -> dict[str, object]:
         """The same for programs: every figure with its n and its interval."""

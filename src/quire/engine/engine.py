@@ -321,6 +321,7 @@ class Engine(ContextProperties):
             self.queries,
             self.commands,
             lambda run, stage: self.library.result_documents(run, stage).documents,
+            lambda *runs, **how: self.score(*runs, **how),
         )
         return RunHandle(parts, run, goes_on=goes_on)
 

@@ -1,8 +1,8 @@
 """A run's handle: wait for it, query it, steer it, take its rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from quire.domain.data import Json
 from quire.domain.ids import DocumentId, RunId, TaskId
@@ -20,6 +20,10 @@ from quire.export.result_tree import ResultTree
 from quire.pipeline.commands.decide import DecisionOutcome
 from quire.pipeline.commands.regate import RegateReport
 
+if TYPE_CHECKING:
+    from quire.engine.accuracy_reports import AccuracyReport  # loads what reads files
+    from quire.engine.gold_rows import GoldSource
+
 Drive = Callable[[RunId, Callable[[Progress], None] | None], Progress]  # until it is at rest
 
 
@@ -30,6 +34,7 @@ class EngineParts(NamedTuple):
     queries: Queries
     commands: RunCommands
     make_documents: Callable[[RunId, str | None], tuple[DocumentId, ...]]
+    score: Callable[..., "AccuracyReport"]  # as `AccuracyReports.score`
 
 
 class RunHandle:
@@ -37,7 +42,7 @@ class RunHandle:
 
     def __init__(self, parts: EngineParts, run: RunId, *, goes_on: bool) -> None:
         """Refer to a run by its key."""
-        self._drive, self._queries, self._commands, self._make_documents = parts
+        self._drive, self._queries, self._commands, self._make_documents, self._score = parts
         self.id = run
         self.goes_on = goes_on  # the same order was given before
 
@@ -164,6 +169,22 @@ class RunHandle:
         `engine.run(…, over=run.documents("thesis"))`; the same result is always the same document.
         """
         return self._make_documents(self.id, stage)
+
+    def score(
+        self,
+        gold: "GoldSource | None" = None,
+        *,
+        key: str | None = None,
+        match: Mapping[str, str] | None = None,
+        stage: str | None = None,
+    ) -> "AccuracyReport":
+        """How right it is: accuracy, precision and recall of each field, held against gold.
+
+        `gold` is a file of rows, or rows; without it, what people approved or edited is gold.
+        `key` is the column that names rows; `match` says how fields are compared, such as
+        `{"amount": "numeric:0.01"}`.
+        """
+        return self._score([self.id], gold, key=key, match=match, stage=stage)
 
     def pause(self) -> bool:
         """Send nothing more until `resume`."""
