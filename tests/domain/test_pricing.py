@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quire.domain.errors import UsageError
 from quire.domain.models import ModelFacts, Price, Tier, Usage
-from quire.domain.pricing import dollars, price_call, to_usd
+from quire.domain.pricing import DOLLAR, dollars, from_usd, price_call, to_usd
 
 COUNTS = st.integers(min_value=0, max_value=10**15)
 PRICE = Price(
@@ -111,3 +112,14 @@ def test_an_amount_is_shown_as_a_person_reads_it(pico: int, shown: str) -> None:
 
 def test_programs_are_told_dollars() -> None:
     assert [to_usd(pico) for pico in (0, 1, 750_000, 31_200_000_000)] == [0, 1e-12, 7.5e-07, 0.0312]
+
+
+@pytest.mark.parametrize(("written", "amount"), [("$1,500", 1500), ("234,567.00", 234_567)])
+def test_commas_between_thousands_are_read(written: str, amount: int) -> None:
+    assert from_usd(written) == amount * DOLLAR
+
+
+@pytest.mark.parametrize("written", ["0,5", "1,50", "1,5000", ",5", "1,,500", "1,500,00"])
+def test_a_comma_that_may_be_a_point_is_no_amount(written: str) -> None:
+    with pytest.raises(UsageError, match="no amount of dollars"):
+        from_usd(written)

@@ -1,5 +1,6 @@
 """What a call costs, exactly: whole picodollars (10⁻¹² dollars), a price for each token."""
 
+import re
 from decimal import Decimal, InvalidOperation
 
 from quire.domain.errors import UsageError
@@ -8,6 +9,7 @@ from quire.domain.models import ModelFacts, Price, Usage
 MILLION = 1_000_000
 DOLLAR = MILLION * MILLION  # picodollars
 MOST_DOLLARS = MILLION  # in one amount that a person gives: sums of many stay whole numbers
+_THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?")
 
 
 def price_call(facts: ModelFacts, usage: Usage, *, batched: bool = False) -> int:
@@ -40,7 +42,9 @@ def to_usd(pico: int) -> float:
 
 def from_usd(amount: int | float | str | Decimal) -> int:
     """Read dollars as people write them, `5`, `5.00` or `$5`, exactly as they are written."""
-    text = str(amount).strip().removeprefix("$").replace(",", "")
+    text = str(amount).strip().removeprefix("$")
+    if _THOUSANDS.fullmatch(text):  # any other comma may mean a point: 0,5 is not five
+        text = text.replace(",", "")
     try:
         pico = Decimal(text).scaleb(12)
         whole = pico.is_finite() and pico == pico.to_integral_value()
