@@ -11,6 +11,7 @@ from quire.domain.documents import Document
 from quire.domain.errors import UsageError
 from quire.domain.ids import DocumentId
 from quire.domain.pricing import from_usd
+from quire.engine.block_selection import read_block_types
 from quire.engine.extraction.frame_kinds import Cells, PlainRows
 from quire.engine.extraction.row_outcomes import RowOutcome
 from quire.engine.foreign_values import ForeignFrame
@@ -62,9 +63,12 @@ class FileRows:
     is_text = False
     columns: tuple[str, ...] = COLUMNS
 
-    def __init__(self, ledger: Ledger, documents: Sequence[DocumentId]) -> None:
-        """Read them from the ledger when they are asked for."""
+    def __init__(
+        self, ledger: Ledger, documents: Sequence[DocumentId], types: Sequence[str] = ()
+    ) -> None:
+        """Read them from the ledger when they are asked for; `types`: blocks of these only."""
         self._ledger, self._wanted = ledger, set(documents)
+        self._types = read_block_types(types)
 
     @cached_property
     def _documents(self) -> list[Document]:
@@ -75,10 +79,19 @@ class FileRows:
     def usual_unit(self) -> str:
         """What a record is of, unless somebody says: rows of tables, else whole documents."""
         kinds = {document.source_type for document in self._documents}
-        return BLOCK_UNIT if kinds & TABLES else "document"
+        return BLOCK_UNIT if self._types or kinds & TABLES else "document"
+
+    @cached_property
+    def _places(self) -> dict[tuple[DocumentId, int], int]:
+        """Which row each block is, where only those of some types are rows."""
+        with self._ledger.snapshot() as tx:
+            found = tx.documents.blocks_of_types(sorted(self._wanted), self._types)
+        return {(document, index): place for place, (document, index) in enumerate(found)}
 
     def __len__(self) -> int:
         """How many blocks."""
+        if self._types:
+            return len(self._places)
         return sum(document.conv_total_blocks for document in self._documents)
 
     def cells(self, names: Sequence[str]) -> Iterator[Cells]:
@@ -86,6 +99,8 @@ class FileRows:
         for document in self._documents:
             with self._ledger.snapshot() as tx:
                 for block in tx.documents.copy_document(document).blocks:
+                    if self._types and block.type not in self._types:
+                        continue
                     row: dict[str, Any] = {
                         "source": document.source_locator,
                         "title": document.title,
@@ -97,6 +112,8 @@ class FileRows:
 
     def find_position(self, document: DocumentId, index: int) -> int:
         """Which row a block is."""
+        if self._types:
+            return self._places[document, index]
         before = (found for found in self._documents if found.id < document)
         return sum(found.conv_total_blocks for found in before) + index
 

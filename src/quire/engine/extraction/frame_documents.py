@@ -29,6 +29,7 @@ from quire.engine.extraction.row_texts import (
 SOURCE = "frame"  # where such a document comes from, whichever frame it was
 TOOL = "quire-frame/1"
 REPRESENTATION = "rows"
+MOST_KEY = 2**63  # numbers from here on, and infinity, are no numbers in every JSON
 
 
 class FrameRow(NamedTuple):
@@ -78,7 +79,8 @@ class FrameReader:
 
 
 def make_reader(frame: Frame, text: str | None, key: str | None) -> FrameReader:
-    """Read a frame as the caller wants it read."""
+    """Read a frame as the caller wants it read; columns go by their names as text."""
+    text, key = (None if name is None else str(name) for name in (text, key))
     indexed = isinstance(frame, PandasFrame) and frame.index_name == key
     if key is not None and key not in frame.columns and not indexed:
         raise missing_column(frame, key)
@@ -150,7 +152,7 @@ def _key_value(value: Any) -> Json:
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, bool | int | float):
-        return value
+        return value if abs(value) < MOST_KEY else str(value)
     item = getattr(value, "item", None)  # numpy's
     if callable(item):
         return _key_value(item())

@@ -54,14 +54,19 @@ class PlainRows:
         """Take rows as they are; what is neither a text nor a mapping is refused."""
         self._rows = rows if isinstance(rows, list) else list(rows)
         self.is_text = not any(isinstance(row, Mapping) for row in self._rows)
+        known = str | int | float | None if self.is_text else Mapping | None
+        for number, row in enumerate(self._rows, 1):
+            if not isinstance(row, known):
+                name = type(row).__name__
+                raise UsageError(
+                    f"row {number} is a {name}: rows are texts, or all of them mappings of values"
+                )
         if self.is_text:
             self._rows = [{TEXT_COLUMN: row} for row in self._rows]
-        for number, row in enumerate(self._rows, 1):
-            value = row.get(TEXT_COLUMN) if self.is_text else row
-            if not isinstance(value, str | int | float | Mapping | None):
-                name = type(value).__name__
-                raise UsageError(f"row {number} is a {name}: rows are texts, or mappings of values")
-        self.columns = tuple(dict.fromkeys(str(name) for row in self._rows for name in row or ()))
+        names = dict.fromkeys(name for row in self._rows for name in row or ())
+        if not all(isinstance(name, str) for name in names):
+            self._rows = [row and {str(name): row[name] for name in row} for row in self._rows]
+        self.columns = tuple(dict.fromkeys(map(str, names)))
 
     def __len__(self) -> int:
         """How many rows."""

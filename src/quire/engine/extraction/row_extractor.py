@@ -170,7 +170,8 @@ class RowExtractor:
         if paths is not None:
             files = read_files(library, paths, text=wishes.text, key=wishes.key)
             asked = resolve_asked(library, schema, wishes.prompt)
-            frame = FileRows(self._parts.context.ledger, files)
+            types = wishes.policy.get("block_types", ())
+            frame = FileRows(self._parts.context.ledger, files, types)
             policy = {"per": frame.usual_unit, **wishes.policy}
             wishes = replace(wishes, policy=policy)
             return RowJob(frame=frame, asked=asked, documents=files, positions=(), wishes=wishes)
@@ -228,4 +229,7 @@ def read_row_wishes(said: dict[str, Said]) -> RowWishes:
     """What was said by name; what is no wish of ours is the policy's."""
     ours = {name for name in RowWishes.__dataclass_fields__ if name != "policy"}
     policy = {name: value for name, value in said.items() if name not in ours}
+    limit = said.get("limit")
+    if limit is not None and (type(limit) is not int or limit < 1):
+        raise UsageError(f"limit={limit!r} is no number of rows from 1 on")
     return RowWishes(**{name: said[name] for name in said if name in ours}, policy=policy)

@@ -68,7 +68,12 @@ def _row_writer(columns: Sequence[str], key: str | None) -> Callable[[Cells], st
         row = {name: None if is_missing(value) else value for name, value in zip(columns, cells)}  # noqa: B905 - as long as each other by their making
         if not any(_plain_text(value) for name, value in row.items() if name != key):
             return ""
-        return json.dumps(row, ensure_ascii=False, separators=(",", ":"), default=_as_json)
+        try:
+            return json.dumps(row, ensure_ascii=False, separators=(",", ":"), default=_as_json)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise UsageError(
+                f"a row cannot be written as JSON: {error}; say what to ask about with text="
+            ) from None
 
     return write
 

@@ -1,0 +1,73 @@
+"""Rows as nobody expects them: answered beside the right row, or refused before a call goes."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pydantic import BaseModel
+
+from quire.domain.errors import UsageError
+from tests.world import World
+
+MODEL = "simulated/small"
+
+
+class Ticket(BaseModel):
+    """Classify the support ticket."""
+
+    label: str
+
+
+@pytest.fixture
+def here(world: Callable[..., World]) -> World:
+    return world()
+
+
+def extract(here: World, data: Any, **said: Any) -> Any:
+    return here.engine.extract(data, Ticket, model=MODEL, **said)
+
+
+def test_columns_and_keys_that_no_json_has_are_read_as_text(here: World) -> None:
+    numbered = extract(here, [{1: "The printer is on fire."}], text=1)
+    framed = extract(here, pd.DataFrame({0: ["Where is my refund?"]}), text=0)
+    keys = [2**70, float("inf"), float("-inf")]
+    keyed = extract(here, [{"id": key, "body": f"Ticket {key}"} for key in keys], key="id")
+
+    assert [row["status"] for row in numbered] == ["accepted"]
+    assert framed["status"].tolist() == ["accepted"]
+    assert [(row["id"], row["status"]) for row in keyed] == [(key, "accepted") for key in keys]
+
+
+@pytest.mark.parametrize(
+    ("data", "said", "words"),
+    [
+        ([{"body": "a"}, "b"], {}, "row 2 is a str"),
+        ([{"body": {(1, 2): 3}}], {}, "cannot be written as JSON"),
+        (["a"], {"per": "document"}, "per= is for files"),
+        (["a"], {"limit": -1}, "no number of rows"),
+        (["a"], {"limit": "1"}, "no number of rows"),
+    ],
+    ids=["mixed", "no JSON", "per", "less than none", "text"],
+)
+def test_what_cannot_come_back_beside_its_row_is_refused_before_it_is_paid(
+    here: World, data: Any, said: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(UsageError, match=words):
+        extract(here, data, **said)
+
+    assert not here.model.packs
+
+
+def test_blocks_of_some_types_come_back_as_the_rows_of_files(here: World, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.md").write_text(f"# Head {name}\n\nWords of {name}.\n\n- item\n")
+    types = {"block_types": ["paragraph"]}
+
+    rows = extract(here, tmp_path, **types)
+    streamed: Any = here.engine.stream(tmp_path, Ticket, model=MODEL, **types)
+
+    expected = ["Words of a.", "Words of b."]
+    assert [row["text"] for row in rows] == [row["label"] for row in rows] == expected
+    assert {row.position: row["text"] for row in streamed} == dict(enumerate(expected))
