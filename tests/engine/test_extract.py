@@ -211,6 +211,7 @@ def test_a_template_names_columns_and_whole_rows_are_json(here: World) -> None:
         (ROWS, {"prompt": " "}, "the prompt is empty"),
         ({"a": "b"}, {}, "a dict is not rows"),
         ([object()], {}, "row 1 is a object: rows are texts"),
+        (ROWS, {"per": "document"}, "per= is for files"),
         ("no/such/file", {}, r"a text of its own goes into a list: \[text\]"),
         (pl.LazyFrame(ROWS), {}, r"give its rows, frame.collect\(\)"),
         (datasets.DatasetDict(a=datasets.Dataset.from_list(ROWS)), {}, "give one of them, a"),
@@ -245,6 +246,27 @@ def test_a_folder_is_read_for_this_call_only(here: World, tmp_path: Path) -> Non
     assert {row["status"] for row in found} == {"accepted"}
     assert frame["title"].tolist() == ["a.txt", "a.txt"]
     assert len(here.engine.library.documents_aside()) == 2
+
+
+@pytest.mark.parametrize("per", ["block", "document"])
+def test_files_of_the_same_content_have_their_own_rows_and_one_price(
+    here: World, tmp_path: Path, per: str
+) -> None:
+    named = [tmp_path / "b.txt", tmp_path / "a.txt", tmp_path / "copy.txt"]
+    for path, words in zip(named, ["A third.", "One thing.", "One thing."], strict=True):
+        path.write_text(words)
+
+    extract(here, [tmp_path / "a.txt"], per=per)
+    alone = extract(here, [tmp_path / "copy.txt"], per=per)
+    found = extract(here, named, per=per)
+
+    assert [(Path(row["source"]).name, row["title"]) for row in alone] == [("copy.txt", "copy.txt")]
+    assert sorted((Path(row["source"]).name, row["status"]) for row in found) == [
+        ("a.txt", "accepted"),
+        ("b.txt", "accepted"),
+        ("copy.txt", "accepted"),
+    ]
+    assert sum(row["cost_usd"] for row in found) == pytest.approx(found.cost_usd)
 
 
 def test_a_limit_leaves_the_rest_pending_and_the_same_call_goes_on(here: World) -> None:

@@ -82,11 +82,15 @@ def test_a_run_that_is_held_says_so_after_its_rows(world: Worlds) -> None:
 def test_files_are_streamed_too(world: Worlds, tmp_path: Any) -> None:
     (tmp_path / "a.txt").write_text("One thing.\n\nAnother thing.")
     (tmp_path / "b.txt").write_text("A third.")
+    (tmp_path / "c.txt").write_text("A third.")
 
-    rows = list(stream(world(), [tmp_path / "a.txt", tmp_path / "b.txt"], per="block"))
+    files = [tmp_path / "a.txt", tmp_path / "b.txt", tmp_path / "c.txt"]
+    rows = list(stream(world(), files, per="block"))
 
-    assert [(row["title"], row["text"]) for row in rows] == [
-        ("a.txt", "One thing."),
-        ("a.txt", "Another thing."),
-        ("b.txt", "A third."),
+    assert [(row.position, row["title"], row["text"]) for row in rows] == [
+        (0, "a.txt", "One thing."),
+        (1, "a.txt", "Another thing."),
+        (2, "b.txt", "A third."),
+        (3, "c.txt", "A third."),
     ]
+    assert rows[2]["cost_usd"] > rows[3]["cost_usd"] == 0

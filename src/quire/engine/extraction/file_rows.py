@@ -1,10 +1,12 @@
 """File rows: files and folders as rows, a block each, with where it stands and what it says."""
 
 import logging
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from quire.domain.data import Json, as_object
 from quire.domain.documents import Document
@@ -18,6 +20,7 @@ from quire.engine.foreign_values import ForeignFrame
 from quire.engine.library import Library
 from quire.export.result_selection import WITH_DATA
 from quire.ledger.ledger import Ledger
+from quire.pipeline.commands.corpus import IngestedSource
 
 _log = logging.getLogger("quire")  # what a script's or a notebook's user should hear at once
 BLOCK_UNIT = "block"
@@ -29,7 +32,7 @@ COLUMNS = ("source", "title", "key", "block_index", "text")
 
 def read_files(
     library: Library, paths: Sequence[Path | str], *, text: str | None, key: str | None
-) -> tuple[DocumentId, ...]:
+) -> tuple[IngestedSource, ...]:
     """Read files for this job only; what cannot be read is told, and the rest go on."""
     read = library.ingest(*paths, text_column=text, key_column=key, aside=True)
     for line in read.refused:
@@ -37,85 +40,137 @@ def read_files(
     if not read.documents:
         why = read.refused[0] if read.refused else f"there is nothing to read in {paths[0]}"
         raise UsageError(f"{why}; a text of its own goes into a list: [text]")
-    return tuple(sorted({source.document_id for source in read.documents}))
+    return read.documents
 
 
-def unit_frame(rows: Sequence[Mapping[str, Json]]) -> PlainRows:
+class _FileDocument(NamedTuple):
+    """A document, with what of it the caller named."""
+
+    document: Document
+    files: tuple[IngestedSource, ...]  # several, where they say the same
+    blocks: Sequence[int]  # those that are asked about, in order
+    start: int  # the place of its first row
+
+    def positions(self, index: int) -> list[int]:
+        """The rows that a block is: one of each file."""
+        first = self.start + bisect_left(self.blocks, index)
+        return [first + number * len(self.blocks) for number in range(len(self.files))]
+
+
+class FileUnit(NamedTuple):
+    """A document, section or page of one file, and what became of it."""
+
+    source: str
+    title: str
+    part: Json
+    outcome: RowOutcome
+
+
+def unit_frame(units: Sequence[FileUnit]) -> PlainRows:
     """What documents, sections or pages are called, as rows."""
-    return PlainRows([{name: row.get(name) for name in UNIT_COLUMNS} for row in rows])
-
-
-def unit_outcomes(
-    rows: Sequence[Mapping[str, Json]], fields: Collection[str]
-) -> Iterator[RowOutcome]:
-    """What became of each of them; a column of ours gives way to a field of its name."""
-    status, error, cost = (f"quire_{it}" if it in fields else it for it in OUTCOME_COLUMNS)
-    for row in rows:
-        data = {name: row.get(name) for name in fields} if row[status] in WITH_DATA else None
-        why = None if row[error] is None else str(row[error])
-        yield RowOutcome(str(row[status]), why, data, from_usd(str(row[cost])))
+    return PlainRows([{name: getattr(unit, name) for name in UNIT_COLUMNS} for unit in units])
 
 
 class FileRows:
-    """The blocks of some documents as rows."""
+    """The blocks of some files as rows, by the numbers of their documents."""
 
     kind = ""
     is_text = False
     columns: tuple[str, ...] = COLUMNS
 
     def __init__(
-        self, ledger: Ledger, documents: Sequence[DocumentId], types: Sequence[str] = ()
+        self, ledger: Ledger, files: Sequence[IngestedSource], types: Sequence[str] = ()
     ) -> None:
         """Read them from the ledger when they are asked for; `types`: blocks of these only."""
-        self._ledger, self._wanted = ledger, set(documents)
-        self._types = read_block_types(types)
+        self._ledger, self._types = ledger, read_block_types(types)
+        self._files: dict[DocumentId, list[IngestedSource]] = {}
+        for file in files:
+            self._files.setdefault(file.document_id, []).append(file)
+
+    @property
+    def document_ids(self) -> tuple[DocumentId, ...]:
+        """Whom a run is about: files that say the same are one document."""
+        return tuple(sorted(self._files))
 
     @cached_property
-    def _documents(self) -> list[Document]:
+    def _documents(self) -> dict[DocumentId, _FileDocument]:
         with self._ledger.snapshot() as tx:
-            return [found for found in tx.documents.list_documents() if found.id in self._wanted]
+            listed = {found.id: found for found in tx.documents.list_documents()}
+            chosen: dict[DocumentId, list[int]] = {}
+            for number, index in tx.documents.blocks_of_types(self.document_ids, self._types):
+                chosen.setdefault(number, []).append(index)
+        documents, start = {}, 0
+        for number in self.document_ids:
+            document, files = listed[number], tuple(self._files[number])
+            blocks = chosen.get(number, []) if self._types else range(document.conv_total_blocks)
+            documents[number] = _FileDocument(document, files, blocks, start)
+            start += len(files) * len(blocks)
+        return documents
 
     @property
     def usual_unit(self) -> str:
         """What a record is of, unless somebody says: rows of tables, else whole documents."""
-        kinds = {document.source_type for document in self._documents}
+        kinds = {document.source_type for document, *_ in self._documents.values()}
         return BLOCK_UNIT if self._types or kinds & TABLES else "document"
 
-    @cached_property
-    def _places(self) -> dict[tuple[DocumentId, int], int]:
-        """Which row each block is, where only those of some types are rows."""
-        with self._ledger.snapshot() as tx:
-            found = tx.documents.blocks_of_types(sorted(self._wanted), self._types)
-        return {(document, index): place for place, (document, index) in enumerate(found)}
-
     def __len__(self) -> int:
-        """How many blocks."""
-        if self._types:
-            return len(self._places)
-        return sum(document.conv_total_blocks for document in self._documents)
+        """How many blocks, of each file."""
+        return sum(len(item.files) * len(item.blocks) for item in self._documents.values())
 
     def cells(self, names: Sequence[str]) -> Iterator[Cells]:
         """The values of some columns, block by block."""
-        for document in self._documents:
-            with self._ledger.snapshot() as tx:
-                for block in tx.documents.copy_document(document).blocks:
-                    if self._types and block.type not in self._types:
-                        continue
-                    row: dict[str, Any] = {
-                        "source": document.source_locator,
-                        "title": document.title,
-                        "key": as_object(block.locator).get("key"),
-                        "block_index": block.index,
-                        "text": block.content,
-                    }
-                    yield tuple([row[name] for name in names])
+        for item in self._documents.values():
+            for file in item.files:
+                yield from self._file_cells(item.document, file, names)
 
-    def find_position(self, document: DocumentId, index: int) -> int:
-        """Which row a block is."""
-        if self._types:
-            return self._places[document, index]
-        before = (found for found in self._documents if found.id < document)
-        return sum(found.conv_total_blocks for found in before) + index
+    def _file_cells(
+        self, document: Document, file: IngestedSource, names: Sequence[str]
+    ) -> Iterator[Cells]:
+        with self._ledger.snapshot() as tx:
+            for block in tx.documents.copy_document(document).blocks:
+                if self._types and block.type not in self._types:
+                    continue
+                row: dict[str, Any] = {
+                    "source": file.path,
+                    "title": file.title,
+                    "key": as_object(block.locator).get("key"),
+                    "block_index": block.index,
+                    "text": block.content,
+                }
+                yield tuple([row[name] for name in names])
+
+    def find_positions(self, document: DocumentId, index: int) -> list[int]:
+        """Which rows a block is."""
+        return self._documents[document].positions(index)
+
+    def for_each_file(self, outcomes: Iterator[RowOutcome]) -> Iterator[RowOutcome]:
+        """The outcomes of a run's blocks as those of all rows; what one cost is told once."""
+        for item in self._documents.values():
+            own = islice(outcomes, len(item.blocks))
+            if len(item.files) == 1:
+                yield from own
+                continue
+            first = list(own)
+            yield from first
+            for _ in item.files[1:]:
+                yield from (outcome.without_cost() for outcome in first)
+
+    def find_units(
+        self, rows: Sequence[Mapping[str, Json]], fields: Collection[str]
+    ) -> list[FileUnit]:
+        """What became of documents, sections or pages, of each file; it is paid once."""
+        files = {item.document.conv_uid: item.files for item in self._documents.values()}
+        of_tasks: dict[Json, list[FileUnit]] = {}
+        for row in rows:  # one for each path that the ledger knows, named in this call or not
+            read = _UnitReader(row, fields)
+            outcome = read.outcome()
+            units = of_tasks.setdefault(row[read.column("task_id")], [])
+            if units:
+                continue
+            for file in files[str(row[read.column("conv_uid")])]:
+                units.append(FileUnit(file.path, file.title, row.get(read.column("part")), outcome))
+                outcome = outcome.without_cost()
+        return [unit for units in of_tasks.values() for unit in units]
 
     def labels(self) -> None:
         """Blocks have no names of their own."""
@@ -128,3 +183,20 @@ class FileRows:
     def with_columns(self, added: ForeignFrame) -> ForeignFrame:
         """They are no frame, and become rows or a frame of another kind."""
         raise AssertionError(added)
+
+
+class _UnitReader(NamedTuple):
+    """Reads a row of a run; a column of ours gives way to a field of its name."""
+
+    row: Mapping[str, Json]
+    fields: Collection[str]
+
+    def column(self, name: str) -> str:
+        return f"quire_{name}" if name in self.fields else name
+
+    def outcome(self) -> RowOutcome:
+        status, error, cost = (self.row[self.column(name)] for name in OUTCOME_COLUMNS)
+        data = {name: self.row.get(name) for name in self.fields} if status in WITH_DATA else None
+        return RowOutcome(
+            str(status), None if error is None else str(error), data, from_usd(str(cost))
+        )

@@ -14,7 +14,6 @@ from quire.engine.extraction.file_rows import (
     FileRows,
     read_files,
     unit_frame,
-    unit_outcomes,
 )
 from quire.engine.extraction.frame_answers import ROWS, AnswerForm, RunFacts, give_back
 from quire.engine.extraction.frame_documents import frame_document, make_reader
@@ -88,11 +87,11 @@ class RowJob:
         """Whether documents, sections or pages are asked about, and not blocks."""
         return str(self.wishes.policy.get("per", BLOCK_UNIT)) != BLOCK_UNIT
 
-    def find_position(self, document: DocumentId, index: int) -> int:
-        """Which row a block is."""
+    def find_positions(self, document: DocumentId, index: int) -> list[int]:
+        """Which rows a block is: several, where files say the same."""
         if isinstance(self.frame, FileRows):
-            return self.frame.find_position(document, index)
-        return self.positions[index]
+            return self.frame.find_positions(document, index)
+        return [self.positions[index]]
 
 
 class RowExtractor:
@@ -154,7 +153,7 @@ class RowExtractor:
             return
         run = self.start(job)
         ledger = self._parts.context.ledger
-        reader = OutcomeReader(ledger, run.id, job.find_position)
+        reader = OutcomeReader(ledger, run.id, job.find_positions)
         try:
             for outcomes in stream_run(run, reader, self._parts.stop):
                 yield from rows.make(outcomes)
@@ -172,9 +171,12 @@ class RowExtractor:
             asked = resolve_asked(library, schema, wishes.prompt)
             types = wishes.policy.get("block_types", ())
             frame = FileRows(self._parts.context.ledger, files, types)
+            documents = frame.document_ids
             policy = {"per": frame.usual_unit, **wishes.policy}
             wishes = replace(wishes, policy=policy)
-            return RowJob(frame=frame, asked=asked, documents=files, positions=(), wishes=wishes)
+            return RowJob(
+                frame=frame, asked=asked, documents=documents, positions=(), wishes=wishes
+            )
         if "per" in wishes.policy:
             raise UsageError("per= is for files: each row of a frame is asked about by itself")
         return self._prepare_rows(read_frame(data), schema, wishes)
@@ -210,11 +212,13 @@ class RowExtractor:
 
     def _collect(self, job: RowJob, wanted: AnswerForm, run: RunHandle, before: Progress) -> Any:
         outcomes = run_outcomes(self._parts.context.ledger, run.id)
-        if job.is_of_larger_units:
-            found = run.rows()
-            wanted = wanted._replace(frame=unit_frame(found))
-            outcomes = unit_outcomes(found, job.asked.schema.properties)
-        elif not isinstance(job.frame, FileRows):
+        if isinstance(job.frame, FileRows) and job.is_of_larger_units:
+            units = job.frame.find_units(run.rows(), job.asked.schema.properties)
+            wanted = wanted._replace(frame=unit_frame(units))
+            outcomes = iter([unit.outcome for unit in units])
+        elif isinstance(job.frame, FileRows):
+            outcomes = job.frame.for_each_file(outcomes)
+        else:
             outcomes = in_row_order(outcomes, job.positions, len(job.frame))
         spent = run.progress().cost_pico - before.cost_pico
         return give_back(wanted, outcomes, RunFacts(run.id, spent))

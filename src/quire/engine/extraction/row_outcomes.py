@@ -31,6 +31,10 @@ class RowOutcome(NamedTuple):
         """Dollars."""
         return to_usd(self.cost)
 
+    def without_cost(self) -> "RowOutcome":
+        """The same of another row that says the same: it was paid once."""
+        return self._replace(cost=0)
+
 
 SKIPPED_ROW = RowOutcome(SKIPPED, NOTHING_TO_ASK)
 

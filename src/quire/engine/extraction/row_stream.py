@@ -59,10 +59,10 @@ class OutcomeReader:
     """Reads from the ledger what has ended since it was last asked."""
 
     def __init__(
-        self, ledger: Ledger, run: RunId, positions: Callable[[DocumentId, int], int]
+        self, ledger: Ledger, run: RunId, positions: Callable[[DocumentId, int], Sequence[int]]
     ) -> None:
-        """Begin with nothing seen; `positions` says which row a block is."""
-        self._ledger, self._position = ledger, positions
+        """Begin with nothing seen; `positions` says which rows a block is."""
+        self._ledger, self._positions = ledger, positions
         with ledger.snapshot() as tx:
             self._stage: StageId = only_stage(tx, run)
         self._seen: set[int] = set()
@@ -96,16 +96,19 @@ class OutcomeReader:
 
     def _outcomes(self, tx: Transaction, ended: Sequence[EndedBlock]) -> dict[int, RowOutcome]:
         calls = tx.results.calls_of_tasks([block.task_id for block in ended])
-        return {
-            self._position(block.document_id, block.block_index): RowOutcome(
+        outcomes: dict[int, RowOutcome] = {}
+        for block in ended:
+            outcome = RowOutcome(
                 task_status(block.state, block.review_state),
                 block.error,
                 stored_json(block.data),
                 calls[block.task_id].cost_pico if block.task_id in calls else 0,
                 block.notes,
             )
-            for block in ended
-        }
+            first, *others = self._positions(block.document_id, block.block_index)
+            outcomes[first] = outcome
+            outcomes.update(dict.fromkeys(others, outcome.without_cost()))
+        return outcomes
 
 
 def stream_run(
