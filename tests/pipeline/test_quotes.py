@@ -135,3 +135,23 @@ def test_only_a_stage_about_blocks_can_quote_them(here: World) -> None:
 
     with pytest.raises(RecipeInvalid, match="x-quote is for stages about each_block"):
         here.engine.run(recipe=recipe(quoting), model="simulated/small")
+
+
+@pytest.mark.parametrize("per", ["document", "section"])
+@pytest.mark.parametrize("faults", ["", "misquote@tenant"], ids=["there", "nowhere"])
+def test_quotes_of_documents_and_sections_must_stand_in_them(
+    world: Callable[..., World], per: str, faults: str
+) -> None:
+    here = world(faults=faults) if faults else world()
+    here.ingest(BLOCKS)
+
+    run = here.engine.run(schema=Clause, model="simulated/small", per=per)
+    run.wait()
+
+    (row,) = run.rows()
+    if faults:
+        assert row["status"] == "failed"
+        assert "does not stand in the block" in str(row["error"])
+    else:
+        assert row["status"] == "accepted"
+        assert str(row["party_quote"]) in "\n\n".join(BLOCKS)

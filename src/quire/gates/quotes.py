@@ -16,6 +16,7 @@ from quire.domain.quotes import Quote, QuotedField, WrittenQuote, take_quotes
 QUOTE_GATE_VERSION = "quotes/1"  # raised when the same quote would be judged differently
 
 _LONGEST_WORDS = 80
+LONGEST_BLOCK = 20_000  # characters; what is longer is a document
 _MARKS = str.maketrans(
     {
         **dict.fromkeys("“”„‟«»″＂", '"'),
@@ -76,8 +77,21 @@ def _readings(words: str) -> Iterable[str]:
 
 
 @lru_cache(maxsize=64)  # several quotes of one block, and packs that are judged again
+def _comparable_block(text: str) -> tuple[str, list[int]]:
+    return _compare_forms(text)
+
+
+@lru_cache(maxsize=1)  # several quotes of a whole document, which takes much memory
+def _comparable_document(text: str) -> tuple[str, list[int]]:
+    return _compare_forms(text)
+
+
 def _comparable(text: str) -> tuple[str, list[int]]:
     """A text in the form that is compared, and where each of its letters stands in the text."""
+    return (_comparable_block if len(text) <= LONGEST_BLOCK else _comparable_document)(text)
+
+
+def _compare_forms(text: str) -> tuple[str, list[int]]:
     letters: list[str] = []
     places: list[int] = []
     for place, letter in enumerate(text):

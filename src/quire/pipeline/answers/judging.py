@@ -16,10 +16,11 @@ from quire.gates.chain import judge_answer_text, judge_data, reads_a_form
 from quire.gates.packed_json import judge_pack
 from quire.gates.quotes import judge_quotes
 from quire.ledger.ledger import Transaction
+from quire.pipeline.calls.render import render
 from quire.pipeline.contexts import LaneContext
 
 Parts = Mapping[TaskId, JsonObject]  # what groupings said of tasks
-Contents = Mapping[TaskId, str]  # of the blocks that tasks are about, where quotes are looked for
+Contents = Mapping[TaskId, str]  # what tasks are about, where quotes are looked for
 NO_CONTENTS: Contents = {}
 AnyMember = TypeVar("AnyMember", Member, MemberRow)
 
@@ -33,8 +34,14 @@ def parts_of(tx: Transaction, context: LaneContext, tasks: Sequence[TaskId]) -> 
 
 
 def contents_of(tx: Transaction, context: LaneContext, tasks: Sequence[TaskId]) -> Contents:
-    """The blocks of tasks, where their answers quote them; else nothing is read."""
-    return tx.subjects.contents_of_tasks(tasks) if context.quotes and tasks else NO_CONTENTS
+    """What tasks are about, where their answers quote it; else nothing is read."""
+    if not context.quotes or not tasks:
+        return NO_CONTENTS
+    found = tx.subjects.contents_of_tasks(tasks)
+    larger = [task for task in tasks if task not in found]  # documents, sections and pages
+    if larger:
+        found |= render(tx, context.spec, context.stage_prompt, larger, critiques={}).contents
+    return found
 
 
 class WholeAnswer(NamedTuple):
