@@ -71,3 +71,20 @@ def test_blocks_of_some_types_come_back_as_the_rows_of_files(here: World, tmp_pa
     expected = ["Words of a.", "Words of b."]
     assert [row["text"] for row in rows] == [row["label"] for row in rows] == expected
     assert {row.position: row["text"] for row in streamed} == dict(enumerate(expected))
+
+
+def test_records_of_documents_keep_their_names_and_quotes_whatever_fields_are_called(
+    here: World, tmp_path: Path
+) -> None:
+    (tmp_path / "a.md").write_text("# Head\n\nThe printer is on fire.\n")
+    fields = {"title": {"type": "string", "x-quote": True}, "source": {"type": "integer"}}
+    schema: Any = {"title": "named", "type": "object", "properties": fields, "required": [*fields]}
+
+    found = here.engine.extract(tmp_path, schema, model=MODEL)
+    streamed: Any = list(here.engine.stream(tmp_path, schema, model=MODEL, per=None))
+
+    (row,) = found
+    assert (row["title"], row["source"]) == ("Head", str(tmp_path / "a.md"))
+    assert isinstance(row["quire_source"], int)
+    assert row["title_quote"] in (tmp_path / "a.md").read_text()
+    assert [(row.position, row["source"]) for row in streamed] == [(0, found[0]["source"])]

@@ -13,11 +13,13 @@ from quire.domain.documents import Document
 from quire.domain.errors import UsageError
 from quire.domain.ids import DocumentId
 from quire.domain.pricing import from_usd
+from quire.domain.recipes import Schema
 from quire.engine.block_selection import read_block_types
 from quire.engine.extraction.frame_kinds import Cells, PlainRows
 from quire.engine.extraction.row_outcomes import RowOutcome
 from quire.engine.foreign_values import ForeignFrame
 from quire.engine.library import Library
+from quire.export.quote_columns import quote_columns
 from quire.export.result_selection import WITH_DATA
 from quire.ledger.ledger import Ledger
 from quire.pipeline.commands.corpus import IngestedSource
@@ -155,14 +157,13 @@ class FileRows:
             for _ in item.files[1:]:
                 yield from (outcome.without_cost() for outcome in first)
 
-    def find_units(
-        self, rows: Sequence[Mapping[str, Json]], fields: Collection[str]
-    ) -> list[FileUnit]:
+    def find_units(self, rows: Sequence[Mapping[str, Json]], schema: Schema) -> list[FileUnit]:
         """What became of documents, sections or pages, of each file; it is paid once."""
         files = {item.document.conv_uid: item.files for item in self._documents.values()}
+        quoted = [column.name for column in quote_columns(schema.quoted_fields)]
         of_tasks: dict[Json, list[FileUnit]] = {}
         for row in rows:  # one for each path that the ledger knows, named in this call or not
-            read = _UnitReader(row, fields)
+            read = _UnitReader(row, schema.properties, quoted)
             outcome = read.outcome()
             units = of_tasks.setdefault(row[read.column("task_id")], [])
             if units:
@@ -190,6 +191,7 @@ class _UnitReader(NamedTuple):
 
     row: Mapping[str, Json]
     fields: Collection[str]
+    quoted: Sequence[str]  # columns of quotes
 
     def column(self, name: str) -> str:
         return f"quire_{name}" if name in self.fields else name
@@ -197,6 +199,6 @@ class _UnitReader(NamedTuple):
     def outcome(self) -> RowOutcome:
         status, error, cost = (self.row[self.column(name)] for name in OUTCOME_COLUMNS)
         data = {name: self.row.get(name) for name in self.fields} if status in WITH_DATA else None
-        return RowOutcome(
-            str(status), None if error is None else str(error), data, from_usd(str(cost))
-        )
+        why = None if error is None else str(error)
+        quotes = tuple(self.row.get(self.column(name)) for name in self.quoted)
+        return RowOutcome(str(status), why, data, from_usd(str(cost)), quotes=quotes)

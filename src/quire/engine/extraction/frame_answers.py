@@ -113,7 +113,9 @@ def value_reader(schema: Schema) -> Callable[[RowOutcome], tuple[Cell, ...]]:
 
     def read(outcome: RowOutcome) -> tuple[Cell, ...]:
         data = as_object(outcome.data)
-        quotes = quote_values(quoted, outcome.notes) if quoted else ()
+        quotes = outcome.quotes
+        if quotes is None:
+            quotes = quote_values(quoted, outcome.notes) if quoted else ()
         return (*map(data.get, fields), *quotes, *outcome[:2], outcome.cost_usd)
 
     return read

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, NamedTuple
 
 from quire.domain.errors import UsageError
@@ -21,6 +22,7 @@ from quire.engine.extraction.frame_kinds import Frame, path_names, read_frame
 from quire.engine.extraction.row_outcomes import in_row_order, run_outcomes
 from quire.engine.extraction.row_stream import (
     OutcomeReader,
+    StreamedRow,
     StreamedRows,
     skipped_rows,
     stream_run,
@@ -149,7 +151,8 @@ class RowExtractor:
         if not job.documents:
             return
         if job.is_of_larger_units:  # few, and known when all is over
-            yield from self.extract(data, schema, as_=ROWS, progress=False, **said)
+            found = self.extract(data, schema, as_=ROWS, progress=False, **said)
+            yield from map(StreamedRow.at, count(), found)
             return
         run = self.start(job)
         ledger = self._parts.context.ledger
@@ -172,7 +175,7 @@ class RowExtractor:
             types = wishes.policy.get("block_types", ())
             frame = FileRows(self._parts.context.ledger, files, types)
             documents = frame.document_ids
-            policy = {"per": frame.usual_unit, **wishes.policy}
+            policy = {**wishes.policy, "per": wishes.policy.get("per") or frame.usual_unit}
             wishes = replace(wishes, policy=policy)
             return RowJob(
                 frame=frame, asked=asked, documents=documents, positions=(), wishes=wishes
@@ -213,7 +216,7 @@ class RowExtractor:
     def _collect(self, job: RowJob, wanted: AnswerForm, run: RunHandle, before: Progress) -> Any:
         outcomes = run_outcomes(self._parts.context.ledger, run.id)
         if isinstance(job.frame, FileRows) and job.is_of_larger_units:
-            units = job.frame.find_units(run.rows(), job.asked.schema.properties)
+            units = job.frame.find_units(run.rows(), job.asked.schema)
             wanted = wanted._replace(frame=unit_frame(units))
             outcomes = iter([unit.outcome for unit in units])
         elif isinstance(job.frame, FileRows):

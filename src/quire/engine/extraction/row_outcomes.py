@@ -25,6 +25,7 @@ class RowOutcome(NamedTuple):
     data: Json = None  # of an accepted or confirmed one
     cost: int = 0  # picodollars: its share of every call that carried it
     notes: str | None = None  # JSON
+    quotes: tuple[Json, ...] | None = None  # None: they are among the notes
 
     @property
     def cost_usd(self) -> float:

@@ -21,6 +21,7 @@ from quire.engine.extraction.row_outcomes import (
     RowOutcome,
     only_stage,
 )
+from quire.engine.foreign_values import Cell
 from quire.engine.run_handle import RunHandle
 from quire.export.result_selection import task_status
 from quire.ledger.ledger import Ledger, Transaction
@@ -33,6 +34,13 @@ class StreamedRow(dict[str, Any]):
     """One row with its answer; `position` is its place among the caller's rows."""
 
     position: int
+
+    @classmethod
+    def at(cls, position: int, values: Mapping[str, Cell]) -> "StreamedRow":
+        """A row at its place."""
+        row = cls(values)
+        row.position = position
+        return row
 
 
 class StreamedRows(NamedTuple):
@@ -49,9 +57,8 @@ class StreamedRows(NamedTuple):
         for own, (position, outcome) in zip(
             some.cells(self.frame.columns), outcomes.items(), strict=True
         ):
-            row = StreamedRow(zip(self.frame.columns, own, strict=True))
+            row = StreamedRow.at(position, dict(zip(self.frame.columns, own, strict=True)))
             row.update(zip(columns, read(outcome), strict=True))
-            row.position = position
             yield row
 
 
