@@ -9,6 +9,8 @@ import pytest
 from pydantic import BaseModel
 
 from quire.domain.errors import UsageError
+from quire.engine.extraction.row_stream import OutcomeReader
+from tests.ledger.raw import Raw
 from tests.world import World
 
 MODEL = "simulated/small"
@@ -88,3 +90,18 @@ def test_records_of_documents_keep_their_names_and_quotes_whatever_fields_are_ca
     assert isinstance(row["quire_source"], int)
     assert row["title_quote"] in (tmp_path / "a.md").read_text()
     assert [(row.position, row["source"]) for row in streamed] == [(0, found[0]["source"])]
+
+
+def test_a_row_that_was_committed_behind_later_ones_is_streamed_too(here: World) -> None:
+    rows = extract(here, ["The printer is on fire.", "Where is my refund?", "Thank you."])
+    reader = OutcomeReader(here.engine.ledger, rows.run, lambda _, index: [index])
+    raw = Raw(here.url)
+    first = raw.one("SELECT min(id) FROM results")
+
+    raw.rows("UPDATE results SET superseded_at = created_at WHERE id = :id", id=first)
+    before = [place for found in reader.read() for place in found]
+    raw.rows("UPDATE results SET superseded_at = NULL WHERE id = :id", id=first)
+    after = [place for found in reader.read_rest(3) for place in found]
+    raw.close()
+
+    assert (before, after) == ([1, 2], [0])

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from quire.domain.data import stored_json
-from quire.domain.ids import DocumentId, RunId, StageId
+from quire.domain.ids import DocumentId, RunId, StageId, TaskId
 from quire.domain.recipes import Schema
 from quire.domain.runs import Progress
 from quire.engine.extraction.frame_answers import added_columns, value_reader
@@ -73,7 +73,18 @@ class OutcomeReader:
         with ledger.snapshot() as tx:
             self._stage: StageId = only_stage(tx, run)
         self._seen: set[int] = set()
+        self._tasks: set[TaskId] = set()
         self._last_result = 0
+
+    def read_rest(self, ended: int) -> Iterator[dict[int, RowOutcome]]:
+        """All that is new when so many tasks have ended.
+
+        On PostgreSQL a result may be committed after others with higher numbers had been read.
+        """
+        yield from self.read()
+        if len(self._tasks) < ended:
+            self._last_result = 0
+            yield from self.read()
 
     def read(self) -> Iterator[dict[int, RowOutcome]]:
         """What is new, some at a time."""
@@ -103,6 +114,7 @@ class OutcomeReader:
 
     def _outcomes(self, tx: Transaction, ended: Sequence[EndedBlock]) -> dict[int, RowOutcome]:
         calls = tx.results.calls_of_tasks([block.task_id for block in ended])
+        self._tasks.update(block.task_id for block in ended)
         outcomes: dict[int, RowOutcome] = {}
         for block in ended:
             outcome = RowOutcome(
@@ -145,7 +157,8 @@ def stream_run(
         while isinstance(news_item := news.get(), Progress):
             yield from reader.read()
         is_over = True
-        yield from reader.read()
+        now = run.progress()
+        yield from reader.read_rest(now.done + now.failed)
         if news_item is not None:
             raise news_item
     finally:
