@@ -184,6 +184,21 @@ def test_show_prints_the_first_rows_with_their_fields(ran: Quire) -> None:
     assert max(map(len, lines)) <= 100
 
 
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (("--limit", 40), "all 30 blocks of run 1"),
+        (("--only", "confirmed"), "none confirmed, of 30 blocks of run 1"),
+        (("--only", "failed"), "1 failed, of 30 blocks of run 1"),
+        (("--only", "accepted", "--limit", 2), "the first 2 accepted, of 30 blocks"),
+    ],
+)
+def test_show_says_how_much_of_a_run_it_shows(
+    ran: Quire, said: tuple[str | int, ...], words: str
+) -> None:
+    assert words in ran("show", *said).stdout.splitlines()[-1]
+
+
 def test_show_gives_programs_block_and_data(ran: Quire) -> None:
     row = ran.json("show", "--only", "failed")[0]
 

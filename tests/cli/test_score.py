@@ -31,6 +31,20 @@ def test_fields_the_worst_rows_and_what_is_confused_are_shown(scored: tuple[Quir
     assert "gold says -5" in printed
 
 
+def test_values_are_shown_as_they_are_written_in_json(
+    scored: tuple[Quire, str], folder: Path
+) -> None:
+    quire, gold = scored
+    first = (folder / gold).read_text().splitlines()[1].split(",")[0]
+    (folder / "nulls.csv").write_text(f"block_uid,headline,has_question\n{first},,true\n")
+
+    printed = quire("score", "1", "--gold", "nulls.csv").stdout
+
+    assert "1 row with something wrong, the worst first" in printed
+    assert "gold says null" in printed
+    assert "has_question: false, gold says true" in printed
+
+
 def test_it_fits_eighty_columns_also_side_by_side(
     scored: tuple[Quire, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,6 +93,24 @@ def test_what_cannot_be_decided_is_refused_in_one_line(world: Worlds) -> None:
         run.reject(second, "No.")
 
 
+def test_a_run_decides_about_its_own_tasks_alone(world: Worlds) -> None:
+    here = world()
+    first, second = (start_run(here, stages=(SUMMARY,), count=1, new=True) for _ in range(2))
+    first.wait()
+    second.wait()
+    (task,) = tasks_of(here, first, "summary")
+
+    other = pytest.raises(UsageError, match=f"task {task} is of run {first.id}, not of run")
+    with other:
+        second.approve(task)
+    with other:
+        second.edit(task, {})
+    with other:
+        second.reject(task, "No.")
+
+    assert current_result(here, task)[1] == "unreviewed"
+
+
 def test_nothing_is_rejected_in_a_cancelled_run_and_the_rest_can_be_decided(
     world: Worlds,
 ) -> None:

@@ -65,7 +65,18 @@ def show(
     simulated = " · simulated" if head.model.provider == "simulated" else ""
     _print_quotes(found)
     _print_notes(found)
-    say(f"\nthe first {count:,} of {quantity(total, noun)} of {of}{simulated}")
+    whole = count >= total or count < limit
+    shown = _describe_shown(count, quantity(total, noun), only, since, whole=whole)
+    say(f"\n{shown} of {of}{simulated}")
+
+
+def _describe_shown(count: int, total: str, only: str, since: str | None, *, whole: bool) -> str:
+    """How much of a run a table shows, and of what kind."""
+    kinds = [only] * (only != "all") + ["changed since"] * (since is not None)
+    if not kinds:
+        return f"all {total}" if whole else f"the first {count:,} of {total}"
+    head = (f"{count:,}" if count else "none") if whole else f"the first {count:,}"
+    return f"{head} {' and '.join(kinds)}, of {total}"
 
 
 def _print_rows(rows: Sequence["ExportedBlock"], fields: Sequence[str]) -> None:

@@ -1,5 +1,6 @@
 """The command that holds runs against gold: how right they are, field by field."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,7 @@ from quire.cli.options import AsJson, argument, option
 from quire.cli.order_options import StageName
 from quire.cli.printing import clip, note, print_json, print_table, quantity, say
 from quire.cli.session import engine_for, resolve_run
+from quire.domain.data import Json
 from quire.domain.errors import UsageError
 
 if TYPE_CHECKING:
@@ -164,15 +166,21 @@ def _print_difference(found: "RunDifference") -> None:
 def _print_cases(run: "RunAccuracy") -> None:
     if not run.cases:
         return
-    say(f"\nthe worst of {quantity(len(run.cases), 'row')} with something wrong, of {run.label}:")
+    wrong = quantity(len(run.cases), "row")
+    say(f"\n{wrong} with something wrong, the worst first, of {run.label}:")
     for case in run.cases[:MOST_CASES]:
         say(f"  {clip(case.pair.name, 24)} (task {case.pair.task_id}): {clip(case.pair.text, 36)}")
         if case.pair.answer is None:
             say(f"    {case.pair.status}: {clip(case.pair.error or 'no answer', 66)}")
             continue
-        for wrong in case.wrong:
-            said, right = clip(str(wrong.answer), 30), clip(str(wrong.gold), 30)
-            say(f"    {wrong.field}: {said}, gold says {right}")
+        for field, answer, gold in case.wrong:
+            said, right = clip(_value_text(answer), 30), clip(_value_text(gold), 30)
+            say(f"    {field}: {said}, gold says {right}")
+
+
+def _value_text(value: Json) -> str:
+    """A text as it is, anything else as JSON has it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _print_leftovers(report: "AccuracyReport") -> None:
@@ -181,6 +189,7 @@ def _print_leftovers(report: "AccuracyReport") -> None:
         named = ", ".join(report.unmatched[:MOST_NAMED])
         more = len(report.unmatched) - MOST_NAMED
         rest = f" and {more:,} more" if more > 0 else ""
-        note(f"{quantity(len(report.unmatched), 'gold row')} without a row: {named}{rest}")
+        rows = quantity(len(report.unmatched), "gold row")
+        note(f"{rows} of names that no row of a run has: {named}{rest}")
     if report.ignored:
         note(f"columns of gold that are no fields: {', '.join(report.ignored)}")

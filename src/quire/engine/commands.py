@@ -89,29 +89,43 @@ class RunCommands:
         """Go on without failed tasks of an exact run; returns how many are new to that."""
         return self._in_transaction(lambda tx, now: waive(tx, tasks, now, command))
 
-    def approve(self, task: TaskId, who: str = "", command: str | None = None) -> DecisionOutcome:
-        """Confirm a task's result: no machine replaces it any more."""
+    def approve(
+        self, task: TaskId, who: str = "", command: str | None = None, *, run: RunId | None = None
+    ) -> DecisionOutcome:
+        """Confirm a task's result, of a certain run if one is named: no machine replaces it."""
         act = DecisionRequest(who, self._context.runtime.now(), command)
         return self._in_transaction(
-            lambda tx, _: approve(tx, self._spec_of_task(tx, task), task, act)
+            lambda tx, _: approve(tx, self._spec_of_task(tx, task, run), task, act)
         )
 
     def edit(
-        self, task: TaskId, data: Json, who: str = "", command: str | None = None
+        self,
+        task: TaskId,
+        data: Json,
+        who: str = "",
+        command: str | None = None,
+        *,
+        run: RunId | None = None,
     ) -> DecisionOutcome:
         """Put a person's own data in the place of a task's result."""
         act = DecisionRequest(who, self._context.runtime.now(), command)
         return self._in_transaction(
-            lambda tx, _: edit(tx, self._spec_of_task(tx, task), task, data, act)
+            lambda tx, _: edit(tx, self._spec_of_task(tx, task, run), task, data, act)
         )
 
     def reject(
-        self, task: TaskId, note: str, who: str = "", command: str | None = None
+        self,
+        task: TaskId,
+        note: str,
+        who: str = "",
+        command: str | None = None,
+        *,
+        run: RunId | None = None,
     ) -> DecisionOutcome:
         """Refuse a task's result; it is asked again with the note."""
         act = DecisionRequest(who, self._context.runtime.now(), command)
         return self._in_transaction(
-            lambda tx, _: reject(tx, self._spec_of_task(tx, task), task, note, act)
+            lambda tx, _: reject(tx, self._spec_of_task(tx, task, run), task, note, act)
         )
 
     def rerun(self, run: RunId, from_stage: str, command: str | None = None) -> int:
@@ -184,8 +198,14 @@ class RunCommands:
         now = self._context.runtime.now()
         return control.transact_with_retry(self._context.ledger, lambda tx: act(tx, now))
 
-    def _spec_of_task(self, tx: Transaction, task: TaskId) -> RunSpec:
-        return self._spec_of_run(tx, run_of(tx, task))
+    def _spec_of_task(self, tx: Transaction, task: TaskId, meant: RunId | None) -> RunSpec:
+        run = run_of(tx, task)
+        if meant is not None and run != meant:
+            raise UsageError(
+                f"task {task} is of run {run}, not of run {meant}",
+                "`task_id` in the rows of a run is what its tasks are called",
+            )
+        return self._spec_of_run(tx, run)
 
     def _spec_of_run(self, tx: Transaction, run: RunId) -> RunSpec:
         return read_run_spec(tx, run, self._context.registry)

@@ -138,8 +138,8 @@ class Plan:
             raise UsageError(
                 f"this may cost up to {dollars(high)} by its forecast, more than {dollars(most)}:"
                 " nothing was started",
-                "raise --max-cost, try a part with --limit N, or look at `quire plan` for a cheaper"
-                " model or route",
+                "raise --max-cost, try a part with --limit N (in Python max_cost=, limit=), or look"
+                " at a plan for a cheaper model or route",
             )
 
     def __repr__(self) -> str:

@@ -215,7 +215,7 @@ def resolve_order(
     own = model or wished or settings.model
     if not isinstance(own, str):
         place = "set `model`" if schema else "name one in the recipe, or set it"
-        raise UsageError(f"no model: give --model, {'or ' * bool(schema)}{place} in quire.toml")
+        raise UsageError(f"no model: give --model or model=, or {place} in quire.toml")
     known = _find_models(settings, (own, *named, *others))
     facts = known[own]
     recipe = _with_models(asked, [known[name].name for name in (own, *others)], known)

@@ -212,15 +212,15 @@ class RunHandle:
 
     def approve(self, task: int, *, who: str = "") -> DecisionOutcome:
         """Confirm one result: no machine replaces it any more."""
-        return self._commands.approve(TaskId(task), who)
+        return self._commands.approve(TaskId(task), who, run=self.id)
 
     def edit(self, task: int, data: Json, *, who: str = "") -> DecisionOutcome:
-        """Put your own data in the place of one result; it must pass the gates of its stage."""
-        return self._commands.edit(TaskId(task), data, who)
+        """Put your own data, all of it, in the place of a result; its stage's gates judge it."""
+        return self._commands.edit(TaskId(task), data, who, run=self.id)
 
     def reject(self, task: int, note: str, *, who: str = "") -> DecisionOutcome:
         """Refuse one result; it is asked again with the note, at a price."""
-        return self._commands.reject(TaskId(task), note, who)
+        return self._commands.reject(TaskId(task), note, who, run=self.id)
 
     def rerun(self, from_stage: str) -> int:
         """Ask a stage and all after it again, at a price; returns how many tasks that is."""
