@@ -200,3 +200,21 @@ def test_only_blocks_of_some_types_are_asked_about(world: Worlds, contracts: Pat
     assert {row["block_type"] for row in run.rows()} == {"heading"}
     assert here.engine.run(**asked).goes_on
     assert not here.engine.run(**{**asked, "block_types": ["paragraph,heading"]}).goes_on
+
+
+def test_what_a_person_wrote_of_a_section_arrives_at_that_section_alone(
+    world: Worlds, tmp_path: Path
+) -> None:
+    twice = tmp_path / "twice.md"
+    twice.write_text("# Signed\n\nBy hand.\n\n# Signed\n\nBy hand.\n")
+    here = world()
+    here.engine.ingest(twice)
+    run = ask(here, "section")
+    first, second = run.rows()
+    written: Json = {"word_count": 2, "first_40_chars": "By ada.", "has_question": False}
+    run.edit(int(str(first["task_id"])), written, who="ada")
+
+    again = ask(here, "section", new=True).rows()
+
+    assert [row["status"] for row in again] == ["confirmed", "accepted"]
+    assert [row["first_40_chars"] for row in again] == ["By ada.", second["first_40_chars"]]

@@ -47,7 +47,7 @@ SELECT rows.task_id, rows.version, rows.attempt_id, rows.gate_version, rows.data
 
 -- name: edited_results
 -- What persons wrote in the place of answers, each with its subject; there are as many as persons write.
-SELECT coalesce(r.reused_from, r.id), t.question_hash, coalesce(d.source_locator, ''), coalesce(b.locator, ''), r.data, r.review_state, r.reviewer, r.reviewed_at
+SELECT coalesce(r.reused_from, r.id), t.question_hash, coalesce(d.source_locator, ''), coalesce(b.locator, t.part, ''), r.data, r.review_state, r.reviewer, r.reviewed_at
 FROM results r JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND t.state = 'done'
 LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
@@ -55,7 +55,7 @@ WHERE r.origin = 'person' AND r.superseded_at IS NULL AND r.data IS NOT NULL ORD
 
 -- name: sources_of_tasks
 -- What some tasks ask, and of what in which source.
-SELECT t.id, t.question_hash, d.source_locator, coalesce(b.locator, '')
+SELECT t.id, t.question_hash, d.source_locator, coalesce(b.locator, t.part, '')
 FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.id IN (:ids...) ORDER BY t.id
