@@ -110,6 +110,25 @@ def test_what_people_decided_is_gold_where_there_is_none(job: Job) -> None:
     assert [item.gold for item in found.cases[0].wrong if item.field == "words"] == [-1]
 
 
+@pytest.mark.parametrize("per", ["document", "section"])
+def test_decisions_about_documents_of_one_title_stay_apart(
+    job: Job, tmp_path: Path, per: str
+) -> None:
+    for number in range(3):
+        words = f"# Invoice\n\n## Due\n\nDay {number}.\n\n## Sum\n\nIt is {number}.\n"
+        (tmp_path / f"{number}.md").write_text(words)
+    invoices = job.engine.ingest(str(tmp_path / "*.md"))
+    run = job.engine.run(schema="notes", model="simulated/small", over=invoices, per=per)
+    run.wait()
+    for row in run.rows():
+        run.approve(int(str(row["task_id"])))
+
+    (found,) = job.engine.score([run.id]).runs
+
+    assert found.rows == len(run.rows()) > 2
+    assert found.whole.share == 1
+
+
 def test_runs_stand_side_by_side(job: Job) -> None:
     other = job.engine.run(schema="notes", model="simulated/large", limit=3)
     other.wait()

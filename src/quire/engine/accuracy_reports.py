@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import orjson
 
-from quire.domain.data import Json, JsonObject, as_object, stored_json
+from quire.domain.data import Json, JsonObject, as_object, canonical_json, stored_json
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId, TaskId
 from quire.domain.recipes import Schema
@@ -43,7 +43,8 @@ from quire.plan.value_matching import MatchRule, parse_rule, read_gold, rule_of_
 CONFIRMED = (ReviewState.APPROVED.value, ReviewState.EDITED.value)
 REVIEWS = "reviewed results"  # what stands in the place of gold's name
 PAGE, FIGURES = "accuracy.html", "accuracy.json"
-OWN_COLUMNS = (*IDENTITIES, "text", "status", "error", "review")
+OWN_COLUMNS = (*IDENTITIES, "text", "status", "error", "review", "conv_uid", "part")
+RECORD = "record"  # what a row is about, where that is no block: see _name_record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +181,7 @@ def _read_row(
 ) -> _RunRow:
     """A flat row taken apart: our columns give way to the schema's where they share a name."""
     ours = {name: row.get(f"quire_{name}" if name in fields else name) for name in OWN_COLUMNS}
+    ours[RECORD] = _name_record(ours)
     has_data = ours["status"] in WITH_DATA
     data = {name: row.get(name) for name in fields} if has_data else None
     task = ours["task_id"]
@@ -188,9 +190,15 @@ def _read_row(
     return _RunRow(ours, data, as_object(stored_json(first)) if first else data, said)
 
 
+def _name_record(ours: Mapping[str, Json]) -> str:
+    """Which document it is, and which part of it: titles alone are often the same."""
+    part = "" if ours["part"] is None else f" {canonical_json(ours['part'])}"
+    return f"{ours['title'] or ''} ({str(ours['conv_uid'])[:12]}){part}"
+
+
 def _gold_of_reviews(runs: Sequence[_ScoredRun]) -> Gold:
-    """What people approved or edited, by the block or document that it is about."""
-    by = "block_uid" if runs[0].rows and runs[0].rows[0].columns.get("block_uid") else "title"
+    """What people approved or edited, by the block, document or part that it is about."""
+    by = "block_uid" if runs[0].rows and runs[0].rows[0].columns.get("block_uid") else RECORD
     rows = {
         identity_text(row.columns.get(by)): row.data
         for run in runs
