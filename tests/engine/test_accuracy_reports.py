@@ -96,6 +96,13 @@ def test_documents_are_known_by_their_file_names(job: Job, tmp_path: Path) -> No
     assert report.runs[0].rows == 1
 
 
+def test_a_name_of_gold_that_several_rows_have_is_told(job: Job) -> None:
+    report = job.engine.score([job.run.id], [{"title": "notes.csv", "urgency": "low"}])
+
+    assert (report.runs[0].rows, report.shared) == (1, ("notes.csv",))
+    assert job.engine.score([job.run.id], job.gold).shared == ()
+
+
 def test_what_people_decided_is_gold_where_there_is_none(job: Job) -> None:
     tasks = [row["task_id"] for row in job.run.rows()]
     approved, edited = (int(str(task)) for task in tasks[:2])

@@ -176,7 +176,9 @@ def _summary(ingestion: "Ingestion") -> str:
         parts.append(f"{quantity(ingestion.skipped, 'file')} of other types left out")
     within = len(ingestion.left_out) - ingestion.skipped
     if within:
-        parts.append(f"{quantity(within, 'part')} of files left out: --left-out lists them")
+        parts.append(f"{quantity(within, 'part')} of files left out")
+    if ingestion.left_out:
+        parts[-1] += ": --left-out lists them"
     return "; ".join(parts)
 
 

@@ -191,5 +191,9 @@ def _print_leftovers(report: "AccuracyReport") -> None:
         rest = f" and {more:,} more" if more > 0 else ""
         rows = quantity(len(report.unmatched), "gold row")
         note(f"{rows} of names that no row of a run has: {named}{rest}")
+    if report.shared:
+        named = ", ".join(report.shared[:MOST_NAMED])
+        rows = quantity(len(report.shared), "gold row")
+        note(f"{rows} of names that several rows have, of which the first counts: {named}")
     if report.ignored:
         note(f"columns of gold that are no fields: {', '.join(report.ignored)}")

@@ -58,6 +58,7 @@ class AccuracyReport:
     schema: Mapping[str, JsonObject]  # the fields
     unmatched: tuple[str, ...] = ()  # gold that no run has a row for
     ignored: tuple[str, ...] = ()  # columns of gold that are no fields
+    shared: tuple[str, ...] = ()  # names of gold that several rows of a run have: the first counts
     simulated: bool = False
 
     def _repr_html_(self) -> str:
@@ -81,6 +82,7 @@ class AccuracyReport:
             **accuracy_as_json(self.runs, self.differences),
             "unmatched": self.unmatched,
             "ignored": self.ignored,
+            "shared": self.shared,
             "simulated": self.simulated,
         }
 
@@ -141,6 +143,7 @@ class AccuracyReports:
             differences=tuple(compare_runs(measured)),
             schema={name: schema[name] for name in rules},
             unmatched=tuple(name for name in known.rows if name not in matched),
+            shared=_shared_names(found, known),
             ignored=tuple(_columns_without_field(known, schema)),
             simulated=any(run.simulated for run in found),
         )
@@ -268,6 +271,19 @@ def _measure(run: _ScoredRun, gold: Gold, rules: Mapping[str, MatchRule]) -> Run
                 review=str(row.columns.get("review") or ""),
             )
     return measure_accuracy(run.label, list(pairs.values()), rules, schema)
+
+
+def _shared_names(runs: Sequence[_ScoredRun], gold: Gold) -> tuple[str, ...]:
+    """What names several tasks of a run; several paths of one are the same."""
+    found: set[str] = set()
+    for run in runs:
+        identities = [identity_text(row.columns.get(gold.identity)) for row in run.rows]
+        tasks: dict[str, Json] = {}
+        for row, name in zip(run.rows, gold_keys(identities, gold), strict=True):
+            task = row.columns["task_id"]
+            if name is not None and tasks.setdefault(name, task) != task:
+                found.add(name)
+    return tuple(sorted(found))
 
 
 def _unmatched_error(runs: Sequence[_ScoredRun], gold: Gold) -> UsageError:

@@ -71,7 +71,7 @@ def _read_pages(file: BinaryIO) -> tuple[list[PdfPage], list[int]]:
         cause = error.args[0] if error.args else error
         if isinstance(cause, PDFPasswordIncorrect):
             raise BadContent("has a password: save it without") from error
-        raise BadContent(f"is broken: {type(cause).__name__} {cause}".rstrip()) from error
+        raise BadContent(f"is broken: {str(cause) or type(cause).__name__}") from error
     return pages, without_text
 
 
