@@ -366,3 +366,15 @@ def test_whoever_is_asked_once_more_takes_no_answer_of_another_run(world: Worlds
     taken.wait()
 
     assert here.model.calls == 2 * asked
+
+
+def test_what_shared_a_call_with_a_purged_document_is_not_asked_again(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(3), "kept")
+    here.ingest(["Erase this."], "erased")
+    kept = data_of(here.run())[:3]
+    here.engine.library.purge("erased")
+
+    again, calls = calls_of(here, lambda: here.start(new=True))
+
+    assert (calls, again.progress().reused, data_of(again)) == (0, 3, kept)

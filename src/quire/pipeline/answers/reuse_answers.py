@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.domain.data import plain_json, stored_json
+from quire.domain.data import JsonObject, plain_json, stored_json
 from quire.domain.gates import Judgement, NoteKind, Verdict
 from quire.domain.ids import AttemptId, TaskId, hash_number
 from quire.domain.requests import RequestKind
@@ -36,7 +36,7 @@ from quire.ledger.tables.questions import (
     ReviewMark,
 )
 from quire.ledger.tables.results import AcceptedAnswer, notes_json
-from quire.pipeline.answers.judging import judge_stored_answers, parts_of
+from quire.pipeline.answers.judging import judge_further, judge_stored_answers, parts_of
 from quire.pipeline.answers.reuse_edits import ReusedAnswer, find_edits
 from quire.pipeline.calls.compress import with_compression_notes
 from quire.pipeline.calls.prepare import SharedTasks
@@ -263,11 +263,36 @@ def _judge(
         answers = tx.controls.stored_answers(attempts)
         of_tasks = {asker.root_task_id: part for _, asker in group}
         verdicts = judge_stored_answers(tx, context, answers, of_tasks)
+        erased: list[tuple[ReadyTask, Asker]] = []
         for task, asker in group:
             verdict = verdicts.get((asker.root_task_id, asker.attempt_id or AttemptId(0)))
-            if verdict is not None:
+            if verdict is None:
+                erased.append((task, asker))
+            else:
                 found.append((task, asker, verdict))
+        found += _judge_results(tx, context, erased, part)
     return found
+
+
+def _judge_results(
+    tx: Transaction,
+    context: LaneContext,
+    erased: Sequence[tuple[ReadyTask, Asker]],
+    part: JsonObject,
+) -> list[tuple[ReadyTask, Asker, Verdict]]:
+    """The same of records whose answers were erased with a neighbour's document.
+
+    Quotes were a part of the answer, so those who want some ask again.
+    """
+    if not erased or context.stage.schema is None or context.quotes:
+        return []
+    results = [asker.result_id for _, asker in erased if asker.result_id is not None]
+    data = tx.subjects.data_of_results(results)
+    return [
+        (task, asker, judge_further(context, context.shape.judge(stored_json(text)), part))
+        for task, asker in erased
+        if asker.result_id is not None and (text := data.get(asker.result_id))
+    ]
 
 
 def _write_answers(
