@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from quire.domain.ids import RunId
 from quire.ledger.statements import migrations
 from quire.ledger.view_scripts import views
 from tests.ledger.raw import Raw
@@ -101,6 +102,20 @@ def test_a_flat_row_says_what_an_export_says(here: World, raw: Raw) -> None:
         ("approved", "Ada"),
         ("rejected", "Ben"),
     ]
+
+
+def test_every_judged_task_has_its_verdict(here: World, raw: Raw) -> None:
+    columns = "request_id, task_id, verdict"
+    stated = raw.rows(f"SELECT {columns} FROM v_request_tasks ORDER BY request_id, ordinal")
+
+    with here.engine.context.ledger.snapshot() as tx:
+        shown = [
+            (request.id, member.task_id, member.verdict)
+            for request in tx.views.list_requests(RunId(1), 0, 100)
+            for member in tx.views.verdicts_of_request(request.id)
+        ]
+    assert [tuple(row) for row in stated] == shown
+    assert {verdict for *_, verdict in shown} >= {"accept", "retry"}
 
 
 def test_nobody_can_write_through_a_view(raw: Raw) -> None:

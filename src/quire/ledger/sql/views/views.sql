@@ -105,7 +105,9 @@ SELECT
     rt.ordinal AS ordinal, -- integer; its place in the call, from 1
     rt.wire_id AS wire_id, -- text; its name in the call
     rt.version AS version, -- integer; of the task, as it was asked
-    rt.verdict AS verdict, -- text; accept, retry, fail
+    CASE WHEN rt.verdict IS NULL AND EXISTS (SELECT 1 FROM attempts a JOIN responses p ON p.attempt_id = a.id
+        WHERE a.request_id = rt.request_id AND a.state = 'settled' AND p.stop IS NOT NULL)
+        THEN 'accept' ELSE rt.verdict END AS verdict, -- text; accept, retry, fail; NULL where nothing was judged
     rt.reasons AS reasons -- json; why
 FROM request_tasks rt JOIN requests q ON q.id = rt.request_id JOIN lanes l ON l.id = q.lane_id
 
