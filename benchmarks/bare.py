@@ -13,7 +13,7 @@ from quire.domain.ids import AttemptId
 from quire.domain.models import Params
 from quire.domain.requests import Call
 from quire.gates.shape import Shape
-from quire.plan.rendering import BlockItem, render_prefix, user_text, wire_id
+from quire.planning.rendering import BlockItem, render_prefix, user_text, wire_id
 from quire.providers.simulated import SimulatedProvider
 from quire.recipes.user_schemas import extraction_recipe, load_schema
 

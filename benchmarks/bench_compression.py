@@ -8,10 +8,10 @@ from time import process_time
 from benchmarks.planted_facts import PlantedCase, planted_cases
 from quire.domain.extracts import Ranker, ShownText, TextKind
 from quire.local.embeddings import EmbeddingRanker
-from quire.plan.compression import Extractor
-from quire.plan.lexical_ranking import LexicalRanker
-from quire.plan.passages import cut_passages, make_extract
-from quire.plan.rare_words import RareWordRanker
+from quire.planning.compression import Extractor
+from quire.planning.lexical_ranking import LexicalRanker
+from quire.planning.passages import cut_passages, make_extract
+from quire.planning.rare_words import RareWordRanker
 
 CASES = 240
 SIZE = 40_000  # bytes of a document

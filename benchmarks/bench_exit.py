@@ -12,8 +12,8 @@ from quire.domain.policy import Policy
 from quire.domain.pricing import price_call
 from quire.domain.runs import Progress
 from quire.engine import Engine, open_engine
-from quire.plan.job_forecasts import break_even
-from quire.plan.sizing import largest_pack
+from quire.planning.job_forecasts import break_even
+from quire.planning.sizing import largest_pack
 from quire.providers.catalog import find_model
 from quire.recipes.user_schemas import extraction_recipe, read_schema
 

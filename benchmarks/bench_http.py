@@ -30,7 +30,7 @@ from quire.domain.ids import AttemptId
 from quire.domain.models import Params
 from quire.domain.requests import Call
 from quire.ledger.ledger import Ledger, Transaction
-from quire.plan.rendering import BlockItem, render_prefix, user_text
+from quire.planning.rendering import BlockItem, render_prefix, user_text
 from quire.providers.anthropic import Anthropic
 from quire.providers.catalog import CATALOG
 from quire.providers.http import HttpProvider

@@ -7,7 +7,7 @@ what the server allows that was used. A star marks what misses 5 and 95 %.
 import sys
 from itertools import product
 
-from tests.plan.limited_server import SERVERS, Case, drifting_sizes, learn
+from tests.planning.limited_server import SERVERS, Case, drifting_sizes, learn
 
 LIMITS = (20, 60, 600, 1_200, 6_000)
 FACTORS = (1.0, 0.5, 2.0)

@@ -1,8 +1,6 @@
 """Quire turns piles of documents into reviewed, structured data with language models."""
 
-from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from quire.domain.version import VERSION
 from quire.engine.frame_accessors import offer_accessors
@@ -38,19 +36,6 @@ __all__ = [
 offer_accessors()
 
 
-class _CallablePackage(ModuleType):
-    """`quire.plan` is a package, which whoever imports from it finds; and what plans a call."""
-
-    def __call__(self, data: Any, schema: Any, **said: Any) -> object:
-        """What the same call of `quire.extract` would cost; sends nothing."""
-        from quire.engine.one_call import plan
-
-        return plan(data, schema, **said)
-
-
-import_module("quire.plan").__class__ = _CallablePackage
-
-
 def __dir__() -> list[str]:
     """Offer all of it to whoever completes names."""
     return __all__
@@ -63,7 +48,7 @@ def __getattr__(name: str) -> object:
     from quire import engine
     from quire.domain import errors, runs
 
-    if name in ("extract", "stream"):
+    if name in ("extract", "plan", "stream"):
         from quire.engine import one_call
 
         return getattr(one_call, name)

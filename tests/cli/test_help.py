@@ -35,8 +35,8 @@ HEAVY = {
     *("mdit_py_plugins", "http", "ssl", "httpx", "uvicorn", "starlette"),
 }
 HEAVY_PARTS = {
-    *("engine", "ledger", "providers", "dispatch", "pipeline", "recipes", "plan", "gates"),
-    *("sources", "simulated", "export", "accounts", "rehearsal", "local"),
+    *("engine.engine", "ledger", "providers", "dispatch", "pipeline", "recipes", "planning"),
+    *("gates", "sources", "simulated", "export", "accounts", "rehearsal", "local"),
 }
 # Who asks for the whole help wants a line of every kit, and for it the module with its commands.
 KIT_PARTS = {"quire.kits", "quire.kits.judge", "quire.kits.judge.commands"}

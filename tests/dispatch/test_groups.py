@@ -8,7 +8,7 @@ from pathlib import Path
 from quire.domain.accounts import Level, Pool
 from quire.domain.data import JsonObject
 from quire.ledger.stored_values import to_micros
-from quire.plan.provider_limits import PARTS
+from quire.planning.provider_limits import PARTS
 from tests.world import Calm, World, sentences
 
 Worlds = Callable[..., World]

@@ -19,7 +19,7 @@ from quire.engine.probes import (
     run_probe,
     unfinished_turns,
 )
-from quire.plan.pack_probe import Parity
+from quire.planning.pack_probe import Parity
 from tests.world import METADATA, World, sentences
 
 MODEL = "simulated/large"  # a call to the small one holds no fifty of these blocks

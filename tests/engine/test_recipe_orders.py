@@ -9,7 +9,7 @@ import pytest
 from quire.domain.errors import RecipeInvalid, UsageError
 from quire.domain.recipes import SAME, HistoryEntry, Recipe, Stage
 from quire.domain.states import RunState
-from quire.plan.lexical_ranking import LexicalRanker
+from quire.planning.lexical_ranking import LexicalRanker
 from tests.pipeline.recipe_stages import NOTED, SMALL, recipe, record_stage, text_stage
 from tests.world import METADATA, World, sentences
 

@@ -14,7 +14,7 @@ from quire.ledger.stored_values import to_micros
 from quire.ledger.tables.limits import LimitLevels
 from quire.pipeline.calls.admit import LimitReport, learn_limits, scarce_limits
 from tests.ledger.factories import NOW
-from tests.plan.examples import make_facts
+from tests.planning.examples import make_facts
 
 HOUR = timedelta(hours=1)
 FACTS = make_facts()

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from quire.local.model_server import LARGEST_BODY, QueueingProxy, bind
 from tests.local.test_narrow_schema import FIELDS, call
-from tests.plan.examples import make_stage
+from tests.planning.examples import make_stage
 from tests.providers.servers import serving
 
 ASKED = {"model": "smollm2", "messages": [{"role": "user", "content": "Hello?"}]}

@@ -7,9 +7,9 @@ import pytest
 from quire.domain.data import Json, JsonObject
 from quire.domain.recipes import Stage
 from quire.local.narrow_schema import LONGEST_TEXT, MOST_ITEMS, narrow_call
-from quire.plan.rendering import BlockItem, pack_text, render_prefix
+from quire.planning.rendering import BlockItem, pack_text, render_prefix
 from quire.providers.portable_schemas import SchemaDialect, portable_schema
-from tests.plan.examples import make_stage
+from tests.planning.examples import make_stage
 
 FIELDS: dict[str, Json] = {
     "topic": {"type": "string"},

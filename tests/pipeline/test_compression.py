@@ -17,8 +17,8 @@ from quire.pipeline.calls.compress import compress_task, store_compressed, take_
 from quire.pipeline.calls.prepare import prepare
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.stages.advance import advance
-from quire.plan.lexical_ranking import LexicalRanker
-from quire.plan.sizing import LONGEST_PROMPT
+from quire.planning.lexical_ranking import LexicalRanker
+from quire.planning.sizing import LONGEST_PROMPT
 from tests.ledger.raw import Raw
 from tests.pipeline.recipe_stages import SMALL, recipe, text_stage
 from tests.pipeline.scripted_model import let_model_say

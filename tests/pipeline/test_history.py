@@ -10,7 +10,7 @@ from quire.domain.accounts import KEYLESS_ACCOUNT, Account
 from quire.domain.ids import TaskId
 from quire.domain.recipes import HistoryEntry, Stage
 from quire.domain.requests import Call, Role, Turn
-from quire.plan.lexical_ranking import LexicalRanker
+from quire.planning.lexical_ranking import LexicalRanker
 from quire.providers.protocol import RawResponse
 from tests.pipeline.recipe_stages import SMALL, recipe, record_stage, text_stage
 from tests.world import OneProvider, Scripted, World, sentences

@@ -11,7 +11,7 @@ from quire.domain.models import StructuredOutput
 from quire.domain.policy import Policy
 from quire.pipeline.contexts import is_lenient
 from tests.pipeline.scripted_model import let_model_say
-from tests.plan.examples import make_facts
+from tests.planning.examples import make_facts
 from tests.world import METADATA, World
 
 Worlds = Callable[..., World]

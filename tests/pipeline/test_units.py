@@ -9,7 +9,7 @@ import pytest
 from quire.domain.data import Json
 from quire.domain.errors import UsageError
 from quire.engine import RunHandle
-from quire.plan.lexical_ranking import LexicalRanker
+from quire.planning.lexical_ranking import LexicalRanker
 from quire.simulated.fault_scripts import NO_FAULTS
 from tests.crash.test_recipe_simulation import FAULTS, MANY, drive_until_the_end
 from tests.crash.test_simulation import Mortal

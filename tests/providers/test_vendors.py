@@ -22,8 +22,8 @@ SPECIFIC = {  # where else a name stands, and why
         "gemini",
     ): "a dialect, which Vertex speaks too",
     ("providers/object_store.py", "vertex"): "Google's storage, where Vertex keeps its batches",
-    ("plan/routing.py", "openrouter"): "pure code, which no vendor's row reaches",
-    ("plan/batch_caching.py", "anthropic"): "pure code, and runs keep no such fact of their model",
+    ("planning/routing.py", "openrouter"): "pure code, which no vendor's row reaches",
+    ("planning/batch_caching.py", "anthropic"): "pure code, and runs keep no such fact",
     ("engine/doctor/setup_checks.py", "vertex"): "an extra to install",
     ("engine/rehearsals.py", "vertex"): "what its rehearsal must be told",
 }

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from quire.domain.errors import FileMistake, RecipeInvalid
-from quire.plan.template_analysis import RESERVED, SUBJECT_NAMES
+from quire.planning.template_analysis import RESERVED, SUBJECT_NAMES
 from quire.recipes.stage_tables import STAGE_RULES
 from tests.recipes.examples import SOUND, read
 

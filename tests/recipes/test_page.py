@@ -3,9 +3,9 @@
 import pytest
 
 from quire.pipeline.run_spec import BEST_EFFORT, EXACT, THROUGHPUT
-from quire.plan.builtin_groupings import GROUPINGS
-from quire.plan.template_analysis import SUBJECT_NAMES
-from quire.plan.template_filters import FILTERS, TESTS
+from quire.planning.builtin_groupings import GROUPINGS
+from quire.planning.template_analysis import SUBJECT_NAMES
+from quire.planning.template_filters import FILTERS, TESTS
 from quire.recipes.plugin_registry import builtin_registry
 from quire.recipes.prompt_checks import VARIABLE_PARTS
 from quire.recipes.recipe_files import LARGEST_FILE, TOP_RULES

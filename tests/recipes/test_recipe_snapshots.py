@@ -7,7 +7,7 @@ from typing import Any
 from quire.domain.models import Params
 from quire.domain.recipes import JSON_GATE, HistoryEntry, Recipe, Stage
 from quire.recipes.recipe_snapshots import recipe_from_json, recipe_to_json
-from tests.plan.examples import make_stage
+from tests.planning.examples import make_stage
 from tests.recipes.examples import recipe
 
 

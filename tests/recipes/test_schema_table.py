@@ -13,7 +13,7 @@ from quire.domain.models import Params
 from quire.domain.recipes import Schema
 from quire.engine.kept_schemas import read_schema_source
 from quire.gates.shape import Shape
-from quire.plan.rendering import render_prefix
+from quire.planning.rendering import render_prefix
 from quire.providers.portable_schemas import SchemaDialect, portable_schema
 from quire.providers.schema_limits import can_bind
 from quire.recipes.user_schemas import extraction_recipe, load_schema

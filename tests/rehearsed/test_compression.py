@@ -1,8 +1,8 @@
 """Compressed prompts over HTTP: what was counted is what the server counts, direct and batched."""
 
 from quire.domain.ids import TaskId
-from quire.plan.lexical_ranking import LexicalRanker
-from quire.plan.sizing import prompt_tokens
+from quire.planning.lexical_ranking import LexicalRanker
+from quire.planning.sizing import prompt_tokens
 from tests.pipeline.recipe_stages import recipe, text_stage
 from tests.pipeline.test_compression import ASK, FACT, long_document
 from tests.rehearsed.conftest import Rehearse

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from quire.domain.states import RunState
-from quire.plan.call_health import VERY_MANY_FAILURES
+from quire.planning.call_health import VERY_MANY_FAILURES
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.front_proxy import DROPPED, Answer, front_proxy
 from tests.rehearsed.rehearsed import OPENAI

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from quire.domain.data import Json
-from quire.plan.variants import Forecast
+from quire.planning.variants import Forecast
 from quire.recipes.user_schemas import load_schema
 from tests.cli.conftest import Quire
-from tests.plan.test_accuracy import block, long
+from tests.planning.test_accuracy import block, long
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, OPENAI, QuickClock, Rehearsed
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from quire.domain.data import Json
 from quire.domain.recipes import Stage
 from quire.domain.requests import Call
-from quire.plan.rendering import render_prefix
+from quire.planning.rendering import render_prefix
 from quire.recipes.user_schemas import load_schema
 from quire.simulated.call_outcomes import respond
 from quire.simulated.fault_scripts import NO_FAULTS

@@ -24,10 +24,10 @@ from quire.pipeline.calls.compress import (
     take_oversized,
 )
 from quire.pipeline.calls.embed import FoundEmbeddings, WantedEmbeddings, request_embeddings
-from quire.plan.embedding_groups import embedder_version, prompt_groups, text_groups
-from quire.plan.lexical_ranking import LexicalRanker
-from quire.plan.rare_words import RareWordRanker
-from quire.plan.vector_ranking import VectorRanker
+from quire.planning.embedding_groups import embedder_version, prompt_groups, text_groups
+from quire.planning.lexical_ranking import LexicalRanker
+from quire.planning.rare_words import RareWordRanker
+from quire.planning.vector_ranking import VectorRanker
 from quire.providers.embedding_formats import Vector, read_vectors
 from quire.providers.model_facts import provider_of, token_counter
 from quire.providers.vendors import vendor_facts

@@ -24,7 +24,7 @@ from quire.pipeline.calls.admit import LONGEST_REST, least_group
 from quire.pipeline.calls.claim import Outgoing, ReturnedCall, Sender, claim, receive
 from quire.pipeline.calls.open_lanes import open_lanes
 from quire.pipeline.contexts import LaneContext
-from quire.plan.provider_limits import (
+from quire.planning.provider_limits import (
     FIRST_WINDOW,
     FIRST_WINDOW_OF_OWN_SERVERS,
     AnswerTimes,

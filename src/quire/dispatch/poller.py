@@ -32,7 +32,7 @@ from quire.pipeline.batches.reconcile import (
     recover_submission,
 )
 from quire.pipeline.calls.record import hold_run
-from quire.plan.batch_schedule import seconds_to_next_poll
+from quire.planning.batch_schedule import seconds_to_next_poll
 
 ASK_SECONDS = 60.0  # that one question may take
 MISSING_KEY_WAIT = timedelta(minutes=5)  # until a key that is missing may be back

@@ -36,8 +36,8 @@ from quire.pipeline.batches.submit import (
 from quire.pipeline.calls.open_lanes import is_lane_open, open_lanes
 from quire.pipeline.calls.record import hold_run, mark_key_or_hold
 from quire.pipeline.calls.route import send_directly
-from quire.plan.batch_schedule import seconds_to_next_poll
-from quire.plan.retrying import FAULT_CAUSES
+from quire.planning.batch_schedule import seconds_to_next_poll
+from quire.planning.retrying import FAULT_CAUSES
 from quire.providers.protocol import BatchApi
 
 

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from quire.pipeline.commands.decide import DecisionOutcome, EditableData
     from quire.pipeline.commands.regate import RegateReport
     from quire.pipeline.commands.start import Order
-    from quire.plan.accuracy import RunAccuracy, RunDifference
-    from quire.plan.batch_caching import BatchCaching, CachingOption
-    from quire.plan.job_forecasts import EARLY_TASKS, describe_forecast_error
-    from quire.plan.pack_probe import ProbeSpend
-    from quire.plan.share_estimates import Excess, ShareEstimate
-    from quire.plan.spend_views import SpendSums
-    from quire.plan.stage_forecasts import VETOED, StageForecast
-    from quire.plan.variants import Forecast, Variant
+    from quire.planning.accuracy import RunAccuracy, RunDifference
+    from quire.planning.batch_caching import BatchCaching, CachingOption
+    from quire.planning.job_forecasts import EARLY_TASKS, describe_forecast_error
+    from quire.planning.pack_probe import ProbeSpend
+    from quire.planning.share_estimates import Excess, ShareEstimate
+    from quire.planning.spend_views import SpendSums
+    from quire.planning.stage_forecasts import VETOED, StageForecast
+    from quire.planning.variants import Forecast, Variant
     from quire.providers.key_check import KeyCheck
     from quire.recipes.recipe_files import RecipeFile
     from quire.recipes.recipe_parameters import Parameter
@@ -121,14 +121,14 @@ _NAMES = {
     "quire.pipeline.commands.decide": ("DecisionOutcome", "EditableData"),
     "quire.pipeline.commands.regate": ("RegateReport",),
     "quire.pipeline.commands.start": ("Order",),
-    "quire.plan.accuracy": ("RunAccuracy", "RunDifference"),
-    "quire.plan.batch_caching": ("BatchCaching", "CachingOption"),
-    "quire.plan.job_forecasts": ("EARLY_TASKS", "describe_forecast_error"),
-    "quire.plan.pack_probe": ("ProbeSpend",),
-    "quire.plan.share_estimates": ("Excess", "ShareEstimate"),
-    "quire.plan.spend_views": ("SpendSums",),
-    "quire.plan.stage_forecasts": ("VETOED", "StageForecast"),
-    "quire.plan.variants": ("Forecast", "Variant"),
+    "quire.planning.accuracy": ("RunAccuracy", "RunDifference"),
+    "quire.planning.batch_caching": ("BatchCaching", "CachingOption"),
+    "quire.planning.job_forecasts": ("EARLY_TASKS", "describe_forecast_error"),
+    "quire.planning.pack_probe": ("ProbeSpend",),
+    "quire.planning.share_estimates": ("Excess", "ShareEstimate"),
+    "quire.planning.spend_views": ("SpendSums",),
+    "quire.planning.stage_forecasts": ("VETOED", "StageForecast"),
+    "quire.planning.variants": ("Forecast", "Variant"),
     "quire.providers.key_check": ("KeyCheck",),
     "quire.recipes.recipe_files": ("RecipeFile",),
     "quire.recipes.recipe_parameters": ("Parameter",),

@@ -31,14 +31,14 @@ from quire.export.accuracy_json import accuracy_as_json
 from quire.export.accuracy_page import interval, render_accuracy
 from quire.export.flat_tables import flat_table
 from quire.export.result_selection import WITH_DATA, RowFilter, choose_stage, find_result_source
-from quire.plan.accuracy import (
+from quire.planning.accuracy import (
     GoldPair,
     RunAccuracy,
     RunDifference,
     compare_runs,
     measure_accuracy,
 )
-from quire.plan.value_matching import MatchRule, parse_rule, read_gold, rule_of_field
+from quire.planning.value_matching import MatchRule, parse_rule, read_gold, rule_of_field
 
 CONFIRMED = (ReviewState.APPROVED.value, ReviewState.EDITED.value)
 REVIEWS = "reviewed results"  # what stands in the place of gold's name

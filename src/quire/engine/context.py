@@ -42,8 +42,8 @@ class EngineContext:
 def best_ranker() -> Ranker:
     """Local embeddings and rare words where those are installed, else all shared words."""
     from quire.local.embeddings import EmbeddingRanker, embeddings_installed
-    from quire.plan.lexical_ranking import LexicalRanker
-    from quire.plan.rare_words import RareWordRanker
+    from quire.planning.lexical_ranking import LexicalRanker
+    from quire.planning.rare_words import RareWordRanker
 
     return RareWordRanker(EmbeddingRanker()) if embeddings_installed() else LexicalRanker()
 

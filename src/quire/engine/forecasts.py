@@ -19,7 +19,7 @@ from quire.engine.context import EngineContext
 from quire.engine.html_tables import html_table
 from quire.engine.orders import read_recipe, resolve_order
 from quire.engine.past_calls import ASKED_ALL, find_past_work
-from quire.engine.stage_sizes import DocumentSet, StageForecaster
+from quire.engine.stage_sizes import StageForecaster
 from quire.ledger.ledger import Transaction
 from quire.pipeline.commands.answered import (
     NOTHING_ANSWERED,
@@ -28,11 +28,12 @@ from quire.pipeline.commands.answered import (
 )
 from quire.pipeline.commands.reuse import check_same_inputs, reusable_stages
 from quire.pipeline.commands.start import Order, Reuse
-from quire.plan.forecast_corrections import correct_forecasts
-from quire.plan.routing import AUTO, choose_route, with_usual_route
-from quire.plan.sizing import FORECAST_BYTES
-from quire.plan.stage_forecasts import VETOED, StageForecast
-from quire.plan.variants import Forecast
+from quire.planning.document_sets import DocumentSet
+from quire.planning.forecast_corrections import correct_forecasts
+from quire.planning.routing import AUTO, choose_route, with_usual_route
+from quire.planning.sizing import FORECAST_BYTES
+from quire.planning.stage_forecasts import VETOED, StageForecast
+from quire.planning.variants import Forecast
 from quire.providers.model_facts import token_counter
 
 DOCUMENTS, BLOCKS = 40, 25  # of each at most, read to count their tokens

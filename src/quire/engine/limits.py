@@ -12,7 +12,7 @@ from quire.engine.context import EngineContext, own_models
 from quire.ledger.stored_values import to_micros
 from quire.ledger.tables.limit_profiles import ProfileVersion
 from quire.pipeline.calls.learn_rates import parse_rate
-from quire.plan.learnt_rates import a_minute
+from quire.planning.learnt_rates import a_minute
 from quire.providers.catalog import find_model
 
 DEFAULT = Policy().limits

@@ -27,8 +27,8 @@ from quire.pipeline.commands.earlier import EarlierAnswers, find_earlier
 from quire.pipeline.commands.reuse import carry_over, reusable_stages
 from quire.pipeline.commands.start import Order, Reuse, StartedRun, find_run, start
 from quire.pipeline.run_spec import possible_models
-from quire.plan.routing import with_usual_route
-from quire.plan.stage_lineage import recipe_lineage
+from quire.planning.routing import with_usual_route
+from quire.planning.stage_lineage import recipe_lineage
 from quire.providers.catalog import find_model
 from quire.providers.vendors import PROVIDER_NAMES
 from quire.recipes.plugin_registry import Registry

@@ -16,10 +16,10 @@ from quire.domain.states import StageState, TaskState
 from quire.engine.spend import read_groups
 from quire.ledger.ledger import Transaction
 from quire.pipeline.commands.start import Order
-from quire.plan.failure_limits import REUSED
-from quire.plan.forecast_corrections import StageKey, StageSpend, spend_by_stage
-from quire.plan.sizing import MOST_SAMPLES
-from quire.plan.token_estimates import PastCalls
+from quire.planning.failure_limits import REUSED
+from quire.planning.forecast_corrections import StageKey, StageSpend, spend_by_stage
+from quire.planning.sizing import MOST_SAMPLES
+from quire.planning.token_estimates import PastCalls
 from quire.recipes.policy_layers import policy_from_json
 from quire.recipes.recipe_snapshots import recipe_to_json
 

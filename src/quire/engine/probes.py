@@ -19,8 +19,8 @@ from quire.export.result_rows import run_block_rows
 from quire.ledger.ledger import Ledger, Transaction
 from quire.pipeline.answers.progress import is_at_rest
 from quire.pipeline.commands.start import BlockSample, Order, run_key
-from quire.plan.job_forecasts import Variant, forecast
-from quire.plan.pack_probe import (
+from quire.planning.job_forecasts import Variant, forecast
+from quire.planning.pack_probe import (
     Answers,
     Comparison,
     DocumentBlocks,
@@ -35,8 +35,8 @@ from quire.plan.pack_probe import (
     recommend,
     untried_sizes,
 )
-from quire.plan.share_estimates import Excess, ShareEstimate
-from quire.plan.sizing import LARGEST_PROBED_PACK, pack_cap
+from quire.planning.share_estimates import Excess, ShareEstimate
+from quire.planning.sizing import LARGEST_PROBED_PACK, pack_cap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from quire.domain.errors import Error, FileMistake, RecipeInvalid, UsageError
 from quire.domain.groupings import Driver
 from quire.domain.recipes import Recipe
-from quire.plan.stage_counts import InputCount, count_recipe
-from quire.plan.stage_lineage import recipe_lineage
+from quire.planning.stage_counts import InputCount, count_recipe
+from quire.planning.stage_lineage import recipe_lineage
 from quire.recipes import recipe_drawing, recipe_files
 from quire.recipes.plugin_registry import Registry, with_entry_points
 from quire.recipes.recipe_parameters import name_models

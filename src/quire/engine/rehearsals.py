@@ -27,7 +27,7 @@ from quire.engine.queries import FailureGroup
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.commands.corpus import ingest
 from quire.pipeline.commands.start import Order
-from quire.plan.variants import Forecast
+from quire.planning.variants import Forecast
 from quire.providers.catalog import CATALOG
 from quire.providers.provider_registry import Providers
 from quire.providers.vendors import vendor_facts

@@ -20,8 +20,8 @@ from quire.pipeline.calls.render import (
 )
 from quire.pipeline.calls.stored_texts import verified_texts
 from quire.pipeline.contexts import Contexts, LaneContext
-from quire.plan.prompt_variables import result_text
-from quire.plan.rendering import BlockItem, payload_hash, user_text
+from quire.planning.prompt_variables import result_text
+from quire.planning.rendering import BlockItem, payload_hash, user_text
 
 CHANGED = (
     "(what it was made from has changed since, or another version of Quire rendered it, and its"

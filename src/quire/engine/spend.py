@@ -10,10 +10,10 @@ from quire.domain.spend import ForecastRow, SpendBy, SpendGroup
 from quire.engine.context import EngineContext
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.spend import EVERY_RUN
-from quire.plan.forecast_corrections import NOTHING_TAKEN, StageSpend, spend_by_stage
-from quire.plan.job_forecasts import percent_over
-from quire.plan.rendering import USUAL_OVERHEAD
-from quire.plan.spend_views import (
+from quire.planning.forecast_corrections import NOTHING_TAKEN, StageSpend, spend_by_stage
+from quire.planning.job_forecasts import percent_over
+from quire.planning.rendering import USUAL_OVERHEAD
+from quire.planning.spend_views import (
     PricedModels,
     SpendLine,
     SpendSums,

@@ -18,18 +18,29 @@ from quire.pipeline.calls.render import reads_many
 from quire.pipeline.commands.answered_tasks import AnsweredTasks, AskedTasks
 from quire.pipeline.commands.start import Order
 from quire.pipeline.run_spec import RunSpec, possible_models
-from quire.plan.builtin_groupings import shows_documents
-from quire.plan.compression import HEAD_TURNS, TAIL_TURNS
-from quire.plan.embedding_forecasts import forecast_embeddings
-from quire.plan.prompt_variables import Material, PromptAnswer, PromptResult, template_variables
-from quire.plan.rendering import render_prefix
-from quire.plan.size_samples import STRETCH, SampledSize, fit_to_mean, spread_stretches
-from quire.plan.spans import SpanGrouping
-from quire.plan.stage_counts import InputCount, LineCount, count_things, inputs_per_task, line_count
-from quire.plan.stage_forecasts import StageForecast, StageWork, answer_bytes, forecast_stage
-from quire.plan.stand_ins import document_stand_in, judged_stand_in, result_stand_in, row_stand_in
-from quire.plan.templates import SUBJECT_NAMES, Template, compile_template
-from quire.plan.token_estimates import NO_PAST_CALLS
+from quire.planning.builtin_groupings import shows_documents
+from quire.planning.compression import HEAD_TURNS, TAIL_TURNS
+from quire.planning.document_sets import DocumentSet
+from quire.planning.embedding_forecasts import forecast_embeddings
+from quire.planning.prompt_variables import Material, PromptAnswer, PromptResult, template_variables
+from quire.planning.rendering import render_prefix
+from quire.planning.size_samples import STRETCH, SampledSize, fit_to_mean, spread_stretches
+from quire.planning.spans import SpanGrouping
+from quire.planning.stage_counts import (
+    LineCount,
+    count_things,
+    inputs_per_task,
+    line_count,
+)
+from quire.planning.stage_forecasts import StageForecast, StageWork, answer_bytes, forecast_stage
+from quire.planning.stand_ins import (
+    document_stand_in,
+    judged_stand_in,
+    result_stand_in,
+    row_stand_in,
+)
+from quire.planning.templates import SUBJECT_NAMES, Template, compile_template
+from quire.planning.token_estimates import NO_PAST_CALLS
 from quire.providers.vendors import vendor_facts
 from quire.recipes.plugin_registry import Registry
 
@@ -47,38 +58,6 @@ class _Sizes(NamedTuple):
     largest: float
     answer: float
     asked: str = ""  # the prompt of a typical task, where a template says it
-
-
-class DocumentSet(NamedTuple):
-    """Some documents, by what matters for sizes."""
-
-    documents: Sequence[Document]
-    spans: Sequence[int] | None = None  # bytes of each section or page; None: they are not divided
-    types: Sequence[str] = ()  # of blocks that count; none: all do
-
-    @property
-    def blocks(self) -> int:
-        if self.types:
-            found = [document.conv_block_type_freq for document in self.documents]
-            return sum(counts.get(kind, 0) for counts in found for kind in self.types)
-        return sum(document.conv_total_blocks for document in self.documents)
-
-    @property
-    def input_count(self) -> InputCount:
-        return InputCount(len(self.sizes), self.blocks)
-
-    @property
-    def text(self) -> int:
-        return sum(document.conv_total_characters for document in self.documents)
-
-    @property
-    def sizes(self) -> Sequence[int]:
-        """How large each document, or each part of one, is."""
-        whole = [document.conv_total_characters for document in self.documents]
-        return whole if self.spans is None else self.spans
-
-    def document_size(self, largest: bool) -> float:
-        return max(self.sizes, default=0) if largest else _mean(sum(self.sizes), len(self.sizes))
 
 
 class StageForecaster:

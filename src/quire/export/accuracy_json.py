@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from quire.plan.accuracy import FieldAccuracy, RunAccuracy, RunDifference
-from quire.plan.critic_agreement import JudgeAgreement, measure_agreement
-from quire.plan.share_estimates import ShareEstimate
+from quire.planning.accuracy import FieldAccuracy, RunAccuracy, RunDifference
+from quire.planning.critic_agreement import JudgeAgreement, measure_agreement
+from quire.planning.share_estimates import ShareEstimate
 
 
 def accuracy_as_json(

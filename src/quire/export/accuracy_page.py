@@ -5,10 +5,10 @@ from html import escape
 
 from quire.domain.data import Json
 from quire.export.html_page import Tile, render_head, render_page, render_table, render_tiles
-from quire.plan.accuracy import FieldAccuracy, RunAccuracy, RunDifference, label_of
-from quire.plan.critic_agreement import JudgeAgreement, measure_agreement
-from quire.plan.distributions import ValueCount, count_values
-from quire.plan.share_estimates import ShareEstimate
+from quire.planning.accuracy import FieldAccuracy, RunAccuracy, RunDifference, label_of
+from quire.planning.critic_agreement import JudgeAgreement, measure_agreement
+from quire.planning.distributions import ValueCount, count_values
+from quire.planning.share_estimates import ShareEstimate
 
 MOST_CASES = 25
 LONGEST_TEXT, LONGEST_VALUE = 1200, 300  # characters of a block, and of a value

@@ -27,16 +27,16 @@ from quire.gates.quotes import QUOTE_GATE_VERSION
 from quire.gates.shape import Shape
 from quire.ledger.ledger import Transaction
 from quire.pipeline.run_spec import RunSpec, StagePrompt, read_run_spec
-from quire.plan.batch_caching import choose_batch_caching
-from quire.plan.call_health import CallHealth
-from quire.plan.fallbacks import limit_output, weakest_form
-from quire.plan.first_calls import SentSoFar
-from quire.plan.job_costs import TokenUse
-from quire.plan.questions import drawn_by, stage_question
-from quire.plan.refused_calls import RefusedCalls
-from quire.plan.rendering import Prefix, payload_head, prefix_bytes, render_prefix
-from quire.plan.routing import PACED
-from quire.plan.sizing import (
+from quire.planning.batch_caching import choose_batch_caching
+from quire.planning.call_health import CallHealth
+from quire.planning.fallbacks import limit_output, weakest_form
+from quire.planning.first_calls import SentSoFar
+from quire.planning.job_costs import TokenUse
+from quire.planning.questions import drawn_by, stage_question
+from quire.planning.refused_calls import RefusedCalls
+from quire.planning.rendering import Prefix, payload_head, prefix_bytes, render_prefix
+from quire.planning.routing import PACED
+from quire.planning.sizing import (
     BOUND_BYTES,
     Budget,
     OutputPercentiles,
@@ -50,7 +50,7 @@ from quire.plan.sizing import (
     pack_cap,
     reserved_output,
 )
-from quire.plan.token_estimates import guess_token_use
+from quire.planning.token_estimates import guess_token_use
 from quire.recipes.plugin_registry import Registry, builtin_registry
 
 RECHECK_AFTER = timedelta(seconds=30)  # even where nothing seems to have changed

@@ -15,15 +15,15 @@ from quire.domain.policy import Policy, SourcedPolicy
 from quire.domain.recipes import ITEM_PROMPT, JSON_GATE, LEAVE_OUT, SAME, SPANS, Recipe, Stage
 from quire.domain.tasks import LeavingOut
 from quire.ledger.ledger import Transaction
-from quire.plan.builtin_groupings import grouping_of
-from quire.plan.history import History
-from quire.plan.stage_lineage import StageLineage, recipe_lineage
+from quire.planning.builtin_groupings import grouping_of
+from quire.planning.history import History
+from quire.planning.stage_lineage import StageLineage, recipe_lineage
 from quire.recipes.plugin_registry import Registry
 from quire.recipes.policy_layers import policy_from_json
 from quire.recipes.recipe_snapshots import recipe_from_json
 
 if TYPE_CHECKING:
-    from quire.plan.templates import Template
+    from quire.planning.templates import Template
 
 EXACT, BEST_EFFORT, THROUGHPUT = "exact", "best_effort", "throughput"  # completion modes
 NOT_INSTALLED = "whoever brought it is not installed here; install that package"
@@ -242,7 +242,7 @@ class StagePrompt:
             self.stage = stage
             self.by_block = is_plain(stage)
             return
-        from quire.plan.templates import SUBJECT_NAMES, compile_template  # loads Jinja
+        from quire.planning.templates import SUBJECT_NAMES, compile_template  # loads Jinja
 
         known: dict[str, object] = {"parameters": dict(parameters)}
         prompt = compile_template(stage.prompt)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from quire.domain.groupings import Driver
 from quire.domain.recipes import BLOCK, EVERY_STAGE, LEAVE_OUT, Stage
-from quire.plan.builtin_groupings import ANCHOR
-from quire.plan.stage_lineage import Relation
+from quire.planning.builtin_groupings import ANCHOR
+from quire.planning.stage_lineage import Relation
 from quire.recipes.setting_rules import unknown_message
 from quire.recipes.stage_graph import RecipeCheck
 

@@ -21,7 +21,7 @@ from quire.domain.groupings import Driver, DriverItem, Grouping, GroupingContext
 from quire.domain.ids import DocumentId
 from quire.domain.recipes import Stage
 from quire.gates.chain import GATES
-from quire.plan.builtin_groupings import GROUPINGS, grouping_of
+from quire.planning.builtin_groupings import GROUPINGS, grouping_of
 from quire.settings.entry_points import (
     CLASH_FIX,
     describe_clash,

@@ -9,7 +9,7 @@ from quire.domain.data import Json, json_or_text
 from quire.domain.errors import SettingsInvalid, SettingsMistake
 from quire.domain.policy import Policy, SourcedPolicy
 from quire.domain.recipes import Schema
-from quire.plan.routing import PACED
+from quire.planning.routing import PACED
 from quire.recipes.setting_rules import (
     POLICY_ALIASES,
     POLICY_RULES,

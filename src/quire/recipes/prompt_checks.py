@@ -7,9 +7,9 @@ from quire.domain.errors import TemplateFailed, TemplateInvalid
 from quire.domain.groupings import Driver
 from quire.domain.recipes import Stage
 from quire.domain.requests import Role
-from quire.plan.template_analysis import ITEM, Path
-from quire.plan.template_filters import NotBoolean
-from quire.plan.templates import (
+from quire.planning.template_analysis import ITEM, Path
+from quire.planning.template_filters import NotBoolean
+from quire.planning.templates import (
     SUBJECT_NAMES,
     Expression,
     Template,

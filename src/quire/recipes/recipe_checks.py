@@ -11,8 +11,8 @@ from quire.domain.groupings import ABOUT_RESULTS, OF_WHOLE_STAGE, Driver
 from quire.domain.quotes import QUOTE
 from quire.domain.recipes import EACH_MODEL, GATE, RECORD, SAME, GateUse, Recipe, Stage
 from quire.gates.gate_parameters import is_reference
-from quire.plan.builtin_groupings import ALL_TO_ONE
-from quire.plan.stage_lineage import Relation
+from quire.planning.builtin_groupings import ALL_TO_ONE
+from quire.planning.stage_lineage import Relation
 from quire.recipes.lineage_checks import PlacedMistakes, lineage_mistakes
 from quire.recipes.plugin_registry import Registry
 from quire.recipes.policy_layers import stage_layer

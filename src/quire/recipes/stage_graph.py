@@ -8,8 +8,8 @@ from functools import cached_property
 from quire.domain.errors import UsageError
 from quire.domain.groupings import Driver, GroupingContext
 from quire.domain.recipes import GATE, Recipe, Stage
-from quire.plan.builtin_groupings import SHOW_DOCUMENTS, shows_documents
-from quire.plan.stage_lineage import StageLineage
+from quire.planning.builtin_groupings import SHOW_DOCUMENTS, shows_documents
+from quire.planning.stage_lineage import StageLineage
 from quire.recipes.plugin_registry import Registry
 
 

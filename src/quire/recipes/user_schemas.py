@@ -26,7 +26,7 @@ from quire.domain.recipes import (
     Stage,
 )
 from quire.gates.shape import Shape
-from quire.plan.spans import LEVEL
+from quire.planning.spans import LEVEL
 from quire.recipes.class_schemas import class_body
 from quire.recipes.schema_contract import find_mistakes, pointer
 from quire.recipes.schema_envelopes import open_envelope

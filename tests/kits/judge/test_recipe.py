@@ -10,7 +10,7 @@ from quire.domain.recipes import Recipe, Stage
 from quire.kits.judge.experiment import Experiment, ScaleStage, all_pairs
 from quire.kits.judge.randomization import RANDOMIZATIONS, scale_display
 from quire.kits.judge.recipe import recipe_of
-from quire.plan.templates import compile_template
+from quire.planning.templates import compile_template
 from quire.recipes.plugin_registry import builtin_registry
 from quire.recipes.recipe_checks import check_recipe
 from quire.simulated.judge_prompts import read_prompt

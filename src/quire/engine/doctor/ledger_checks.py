@@ -24,7 +24,7 @@ from quire.engine.spend import read_groups
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.checks import DatabaseFacts, Miscount
 from quire.ledger.tables.spend import EVERY_RUN
-from quire.plan.spend_views import total_spend, view_spend
+from quire.planning.spend_views import total_spend, view_spend
 
 LONG_LOG = 1_000_000_000  # bytes of SQLite's log beside the ledger
 CROWDED_PERCENT = 80  # of the connections that PostgreSQL allows

@@ -16,8 +16,8 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import to_micros
 from quire.pipeline.answers.progress import is_at_rest, progress, stall_reasons
 from quire.pipeline.calls.learn_rates import parse_rate
-from quire.plan.learnt_rates import a_minute
-from quire.plan.provider_limits import LONGEST_TIMEOUT, PARTS, narrowest_limits, refill
+from quire.planning.learnt_rates import a_minute
+from quire.planning.provider_limits import LONGEST_TIMEOUT, PARTS, narrowest_limits, refill
 from quire.providers.network_errors import host_of
 
 ON_PURPOSE = (HoldKind.USER, HoldKind.STOP_AFTER)

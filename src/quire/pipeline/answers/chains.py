@@ -10,8 +10,8 @@ from quire.domain.task_wording import ended_text, gap_text, limit_text
 from quire.domain.tasks import Member
 from quire.pipeline.answers.judging import GivenAnswer, judge_pieces, whole_answer
 from quire.pipeline.contexts import LaneContext
-from quire.plan.continuation import ChainStep, after_piece
-from quire.plan.sizing import prompt_room
+from quire.planning.continuation import ChainStep, after_piece
+from quire.planning.sizing import prompt_room
 
 INSTRUCTION_TOKENS = 150  # of the words that ask to go on, at most
 

@@ -31,7 +31,7 @@ from quire.pipeline.contexts import Contexts
 from quire.pipeline.run_spec import RunSpec
 from quire.pipeline.stages.begin import stop_wait, wait_reason
 from quire.pipeline.stages.expand import MOST_DOCUMENTS, grouping_context
-from quire.plan.job_forecasts import EARLY_TASKS
+from quire.planning.job_forecasts import EARLY_TASKS
 from quire.recipes.policy_layers import policy_from_json
 
 _SUMS = (  # what is tallied besides tasks by state

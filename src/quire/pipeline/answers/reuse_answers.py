@@ -43,8 +43,8 @@ from quire.pipeline.calls.prepare import SharedTasks
 from quire.pipeline.calls.render import GatheredTasks, RenderedTasks, render
 from quire.pipeline.contexts import LaneContext
 from quire.pipeline.stages.critics import acceptance_move, follow_up, release_dependants
-from quire.plan.failure_limits import REUSED, SAVED
-from quire.plan.questions import rendered_content
+from quire.planning.failure_limits import REUSED, SAVED
+from quire.planning.questions import rendered_content
 
 _ANSWERING = (TaskState.READY, TaskState.PACKED, TaskState.PROPOSED)  # an answer is to be expected
 _ASKING = (*_ANSWERING, TaskState.DONE)

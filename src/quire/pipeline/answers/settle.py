@@ -8,7 +8,7 @@ no more), an answer that came after its request was queued again (the queued one
 whose later sending is still out (its members that failed wait for that one: `last`). Attempts move
 from answered to settled in the same transaction, so that settling again finds nothing to do: a
 worker may die at any point, and several may settle at once. A verdict other than accept is no
-error: what it means is decided by `plan/retrying.py`, here it is only carried out.
+error: what it means is decided by `planning/retrying.py`, here it is only carried out.
 """
 
 import json
@@ -62,8 +62,8 @@ from quire.pipeline.calls.record import return_tasks
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.pipeline.stages.critics import acceptance_move, by_stage, follow_up, record_inputs_used
 from quire.pipeline.stages.followers import wake_followers
-from quire.plan.failure_limits import FAILED_CALLS, REFUSED, WINDOW
-from quire.plan.retrying import Accept, AnswerStep, AskAgain, GiveUp, TaskTries, after_answer
+from quire.planning.failure_limits import FAILED_CALLS, REFUSED, WINDOW
+from quire.planning.retrying import Accept, AnswerStep, AskAgain, GiveUp, TaskTries, after_answer
 
 GROUP = 512  # answers judged in one transaction
 GROUP_SIZE = 8 * 2**20  # or so many characters of them, as far as one can tell beforehand

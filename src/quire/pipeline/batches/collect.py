@@ -42,7 +42,7 @@ from quire.pipeline.calls.record import (
     write_off_attempts,
 )
 from quire.pipeline.contexts import Contexts
-from quire.plan.batch_schedule import backoff_seconds
+from quire.planning.batch_schedule import backoff_seconds
 
 CHUNK = 1000
 NOTHING_RAN = (BatchEnd.FAILED, BatchEnd.QUEUE_FULL)

@@ -20,8 +20,14 @@ from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.prepare import may_pack
 from quire.pipeline.calls.route import dissolve_draft, send_directly
 from quire.pipeline.contexts import Contexts, LaneContext
-from quire.plan.batch_schedule import CallSize, count_fitting_calls, is_due, room_in, written_size
-from quire.plan.rendering import items_bytes
+from quire.planning.batch_schedule import (
+    CallSize,
+    count_fitting_calls,
+    is_due,
+    room_in,
+    written_size,
+)
+from quire.planning.rendering import items_bytes
 
 CHUNK = 2000  # calls that join a draft in one transaction
 

@@ -20,7 +20,7 @@ from quire.domain.states import RunState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import hold_run
 from quire.pipeline.contexts import Contexts
-from quire.plan.batch_schedule import backoff_seconds
+from quire.planning.batch_schedule import backoff_seconds
 
 FEWEST_ROWS = 2  # that broke: one alone may be due to what it carries
 MOST_SENDINGS = 30  # of a call, from which on its failures count all the same

@@ -27,7 +27,7 @@ from quire.pipeline.batches.submit import (
     fenced_move,
 )
 from quire.pipeline.calls.record import hold_run, write_off_attempts
-from quire.plan.batch_schedule import backoff_seconds
+from quire.planning.batch_schedule import backoff_seconds
 
 RECONCILE_INTERVAL = timedelta(seconds=30)  # between two looks for a batch that may have been made
 FOREIGN_DELAY = timedelta(hours=1)  # until somebody may have named the right batch

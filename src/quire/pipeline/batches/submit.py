@@ -31,7 +31,7 @@ from quire.pipeline.calls.record import (
 )
 from quire.pipeline.calls.stored_texts import verified_texts
 from quire.pipeline.contexts import LaneContext
-from quire.plan.batch_schedule import backoff_seconds
+from quire.planning.batch_schedule import backoff_seconds
 
 CHUNK = 1000
 

@@ -31,9 +31,9 @@ from quire.pipeline.calls.learn import learn_sizes
 from quire.pipeline.calls.learn_rates import parse_rate, read_rate, write_rate
 from quire.pipeline.calls.limit_profiles import lane_limits
 from quire.pipeline.contexts import Contexts, LaneContext
-from quire.plan.first_calls import count_unheard_room, note_sent, seconds_until_heard
-from quire.plan.learnt_rates import a_minute, holds_back, let_go, seconds_until_free
-from quire.plan.provider_limits import (
+from quire.planning.first_calls import count_unheard_room, note_sent, seconds_until_heard
+from quire.planning.learnt_rates import a_minute, holds_back, let_go, seconds_until_free
+from quire.planning.provider_limits import (
     ReturnedNeed,
     admit,
     full_level,
@@ -45,8 +45,8 @@ from quire.plan.provider_limits import (
     return_calls,
     seconds_until_admitted,
 )
-from quire.plan.rendering import items_bytes
-from quire.plan.sizing import OutputPercentiles, output_estimate
+from quire.planning.rendering import items_bytes
+from quire.planning.sizing import OutputPercentiles, output_estimate
 
 # a provider keeps a prefix at least this long after its last use
 CACHE_LIFETIME = timedelta(minutes=4)

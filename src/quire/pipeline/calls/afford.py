@@ -19,8 +19,8 @@ from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.funds import grant, recall_idle, take_available
 from quire.pipeline.calls.record import hold_run
 from quire.pipeline.contexts import Contexts
-from quire.plan.failure_limits import EXPECTED
-from quire.plan.funding import count_affordable, missing_funds, slice_size
+from quire.planning.failure_limits import EXPECTED
+from quire.planning.funding import count_affordable, missing_funds, slice_size
 
 # a claim may have begun before its run was given a budget: so long is looked for what it sent
 JOINING = timedelta(minutes=1)

@@ -60,9 +60,9 @@ from quire.pipeline.calls.refusals import note_answered
 from quire.pipeline.calls.render import unchanged_requests
 from quire.pipeline.calls.stored_texts import verified_texts
 from quire.pipeline.contexts import Contexts, LaneContext
-from quire.plan.call_health import SentCall
-from quire.plan.fallbacks import weaken_call
-from quire.plan.learnt_rates import RefusedCall
+from quire.planning.call_health import SentCall
+from quire.planning.fallbacks import weaken_call
+from quire.planning.learnt_rates import RefusedCall
 
 NO_REST = timedelta(0)
 

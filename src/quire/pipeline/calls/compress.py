@@ -29,27 +29,27 @@ from quire.pipeline.calls.open_lanes import open_lanes
 from quire.pipeline.calls.reading_limits import readable_at_once
 from quire.pipeline.calls.render import load_materials, render_material
 from quire.pipeline.contexts import NOTHING_LEARNT, Contexts, LaneContext, Sizes
-from quire.plan.compressible_parts import (
+from quire.planning.compressible_parts import (
     asked_words,
     compressible_texts,
     with_extracts,
     without_texts,
 )
-from quire.plan.compression import Compression, Extractor, compress, prompt_hash, text_hash
-from quire.plan.embedding_groups import embedder_version
-from quire.plan.history import shorten_turns, turn_bytes, turn_texts
-from quire.plan.prompt_fitting import PromptRoom, lone_prompt_room
-from quire.plan.prompt_variables import Material
-from quire.plan.rare_words import RareWordRanker
-from quire.plan.rendering import FRAMING_BYTES, item_bytes
-from quire.plan.sizing import (
+from quire.planning.compression import Compression, Extractor, compress, prompt_hash, text_hash
+from quire.planning.embedding_groups import embedder_version
+from quire.planning.history import shorten_turns, turn_bytes, turn_texts
+from quire.planning.prompt_fitting import PromptRoom, lone_prompt_room
+from quire.planning.prompt_variables import Material
+from quire.planning.rare_words import RareWordRanker
+from quire.planning.rendering import FRAMING_BYTES, item_bytes
+from quire.planning.sizing import (
     LONGEST_PROMPT,
     UNKNOWN_SIZE,
     output_estimates,
     prompt_room,
     prompt_tokens,
 )
-from quire.plan.vector_ranking import VectorRanker
+from quire.planning.vector_ranking import VectorRanker
 
 MOST_TAKEN = 16  # tasks that a worker takes at once; each may hold megabytes
 MOST_EMBEDDED = 4  # the same where embeddings are needed, which are larger than the text

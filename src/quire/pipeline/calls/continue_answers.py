@@ -15,9 +15,9 @@ from quire.domain.tasks import MemberRow, ReadyTask
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.stored_texts import continuation_text, seed_texts
 from quire.pipeline.contexts import Contexts, LaneContext
-from quire.plan.failure_limits import EXPECTED
-from quire.plan.rendering import RENDER_VERSION, payload_hash
-from quire.plan.sizing import SMALLEST_MAX_TOKENS
+from quire.planning.failure_limits import EXPECTED
+from quire.planning.rendering import RENDER_VERSION, payload_hash
+from quire.planning.sizing import SMALLEST_MAX_TOKENS
 
 KIND = RequestKind.CONTINUATION.value
 

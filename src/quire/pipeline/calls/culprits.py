@@ -15,8 +15,8 @@ from quire.domain.states import RequestMove, RequestState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import hold_run, return_tasks, split_or_give_up
 from quire.pipeline.contexts import Contexts, LaneContext
-from quire.plan.call_health import SentCall
-from quire.plan.retrying import LONGEST_DELAY
+from quire.planning.call_health import SentCall
+from quire.planning.retrying import LONGEST_DELAY
 
 
 class CallOutcome(NamedTuple):

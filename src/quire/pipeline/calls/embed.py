@@ -49,12 +49,12 @@ from quire.pipeline.calls.record import (
     requeue_uncharged,
 )
 from quire.pipeline.contexts import Contexts, LaneContext
-from quire.plan.compression import text_hash
-from quire.plan.embedding_groups import call_groups, passage_bytes
-from quire.plan.failure_limits import EXPECTED
-from quire.plan.rendering import RENDER_VERSION
-from quire.plan.retrying import HoldRun, Lose, Refuse, Resend, Split, StepDown, after_error
-from quire.plan.sizing import prompt_tokens
+from quire.planning.compression import text_hash
+from quire.planning.embedding_groups import call_groups, passage_bytes
+from quire.planning.failure_limits import EXPECTED
+from quire.planning.rendering import RENDER_VERSION
+from quire.planning.retrying import HoldRun, Lose, Refuse, Resend, Split, StepDown, after_error
+from quire.planning.sizing import prompt_tokens
 
 MOST_SENDINGS = 8  # of one call that come to nothing, before shared words have to do
 

@@ -11,7 +11,7 @@ from quire.domain.runs import BATCH
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.attempts import SentSize
 from quire.pipeline.contexts import Contexts, LaneContext
-from quire.plan.rendering import items_bytes
+from quire.planning.rendering import items_bytes
 
 
 def with_estimates(

@@ -6,7 +6,7 @@ from quire.domain.ids import RunId
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import hold_run
 from quire.pipeline.contexts import Contexts, LaneContext
-from quire.plan.failure_limits import accepted_shares, find_excess, new_window, read_window
+from quire.planning.failure_limits import accepted_shares, find_excess, new_window, read_window
 
 
 def check_failures(

@@ -9,8 +9,8 @@ from quire.domain.requests import AttemptRow, CallFailure
 from quire.domain.wording import event_text
 from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import Contexts, LaneContext
-from quire.plan.fallbacks import next_fallback, part_of
-from quire.plan.retrying import StepDown
+from quire.planning.fallbacks import next_fallback, part_of
+from quire.planning.retrying import StepDown
 
 
 def choose_fallback(

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from quire.domain.requests import OutputSample
 from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import NOTHING_LEARNT, Contexts, LaneContext, Sizes
-from quire.plan.rendering import items_bytes
-from quire.plan.sizing import MOST_SAMPLES, TokenSample, calibrate, learn_output
+from quire.planning.rendering import items_bytes
+from quire.planning.sizing import MOST_SAMPLES, TokenSample, calibrate, learn_output
 
 LEARN_AFTER = 1000  # tasks packed with sizes once learnt, before they are learnt again
 

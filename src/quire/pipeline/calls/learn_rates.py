@@ -1,8 +1,8 @@
 """Learn rates: what refusals teach of a pool's rate, kept in the row that all workers share.
 
-The rules are in `plan/learnt_rates.py`. Where nothing was ever refused there is no row and nothing
-to write: each worker remembers what it sent, and adds that when a row is first there, because
-somebody was refused.
+The rules are in `planning/learnt_rates.py`. Where nothing was ever refused there is no row, and
+nothing to write: each worker remembers what it sent, and adds that when a row is first there,
+because somebody was refused.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,8 +17,8 @@ from quire.domain.data import json_object
 from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import to_micros
 from quire.pipeline.contexts import Contexts
-from quire.plan.first_calls import SentSoFar, note_accepted
-from quire.plan.learnt_rates import (
+from quire.planning.first_calls import SentSoFar, note_accepted
+from quire.planning.learnt_rates import (
     LearntRate,
     RefusedCall,
     add_sent,

@@ -9,7 +9,7 @@ from quire.domain.requests import Answer, AttemptRow
 from quire.domain.states import AttemptMove, AttemptState, RequestMove, RequestState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import drop_requests, hold_run, split_or_give_up
-from quire.plan.retrying import (
+from quire.planning.retrying import (
     ODD_ANSWER_WINDOW,
     ODD_ANSWERS_TO_HOLD,
     count_disjoint,

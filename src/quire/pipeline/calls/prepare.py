@@ -32,11 +32,11 @@ from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.record import drop_requests, hold_run
 from quire.pipeline.calls.render import GatheredTasks, gather_ready, prompt_of
 from quire.pipeline.contexts import Contexts, LaneContext, Sizes
-from quire.plan.failure_limits import EXPECTED, FIRST_CALLS, NEVER, REUSED
-from quire.plan.history import turn_bytes
-from quire.plan.job_forecasts import EARLY_TASKS
-from quire.plan.packing import pack
-from quire.plan.rendering import (
+from quire.planning.failure_limits import EXPECTED, FIRST_CALLS, NEVER, REUSED
+from quire.planning.history import turn_bytes
+from quire.planning.job_forecasts import EARLY_TASKS
+from quire.planning.packing import pack
+from quire.planning.rendering import (
     RENDER_VERSION,
     item_bytes,
     items_bytes,
@@ -44,7 +44,7 @@ from quire.plan.rendering import (
     rendered_hash,
     wire_ids,
 )
-from quire.plan.sizing import (
+from quire.planning.sizing import (
     bound_tokens,
     limit_alone,
     max_tokens,

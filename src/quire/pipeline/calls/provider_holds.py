@@ -15,7 +15,7 @@ from quire.domain.requests import AttemptRow, CallFailure
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import hold_run
 from quire.pipeline.contexts import Contexts
-from quire.plan.retrying import LONGEST_WAIT
+from quire.planning.retrying import LONGEST_WAIT
 
 LONG_WAIT = 600.0  # seconds that a provider asks for; then nobody waits at the screen
 HOLD_WHEN_FAILING_FOR = timedelta(minutes=5)  # where nothing ever succeeded

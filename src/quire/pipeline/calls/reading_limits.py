@@ -6,7 +6,7 @@ from itertools import accumulate
 from quire.domain.data import stored_json
 from quire.domain.ids import TaskId
 from quire.ledger.ledger import Transaction
-from quire.plan.spans import span_size
+from quire.planning.spans import span_size
 
 MOST_TEXT = 32_000_000  # characters of documents
 

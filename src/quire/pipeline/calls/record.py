@@ -1,7 +1,7 @@
 """Record: answers are stored unjudged; failed and lost calls get their remedy, backoff or hold.
 
 An answer is stored raw before anything judges it, because it is paid. For everything else that can
-become of a call the vendor's `classify` names a remedy, the retry policy in `plan/retrying.py`
+become of a call the vendor's `classify` names a remedy, the retry policy in `planning/retrying.py`
 makes a step of it, and the step is taken here: not carried out, so it goes again after a backoff
 that doubles and is spread by chance; too large or refused, so its tasks go in packs of half the
 size, and only a lone one is charged a try; refused for its form, so it goes in a weaker one at
@@ -42,8 +42,8 @@ from quire.pipeline.calls.fall_back import choose_fallback, take_fallback
 from quire.pipeline.calls.funds import Change, settle_answers, settle_changes, settle_moved
 from quire.pipeline.calls.refusals import blame_request
 from quire.pipeline.contexts import Contexts
-from quire.plan.packing import half_of
-from quire.plan.retrying import (
+from quire.planning.packing import half_of
+from quire.planning.retrying import (
     AskAgain,
     GiveUp,
     HoldRun,

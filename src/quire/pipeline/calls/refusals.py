@@ -7,7 +7,7 @@ from quire.domain.errors import ProviderError, Remedy
 from quire.domain.requests import AttemptRow, CallFailure
 from quire.ledger.ledger import Transaction
 from quire.pipeline.contexts import Contexts, LaneContext
-from quire.plan.refused_calls import RefusedCalls
+from quire.planning.refused_calls import RefusedCalls
 
 
 def note_answered(contexts: Contexts, answered: Iterable[tuple[LaneContext, Account]]) -> None:

@@ -26,9 +26,9 @@ from quire.pipeline.calls.ready_checks import orphan_critics, unfounded_tasks
 from quire.pipeline.calls.span_texts import span_texts
 from quire.pipeline.contexts import LaneContext
 from quire.pipeline.run_spec import RunSpec, StagePrompt
-from quire.plan.compressible_parts import with_extracts
-from quire.plan.history import shorten_turns
-from quire.plan.prompt_variables import (
+from quire.planning.compressible_parts import with_extracts
+from quire.planning.history import shorten_turns
+from quire.planning.prompt_variables import (
     Material,
     PromptAnswer,
     PromptDocument,
@@ -36,7 +36,7 @@ from quire.plan.prompt_variables import (
     repair_note,
     task_content,
 )
-from quire.plan.rendering import BlockItem, pack_text, render_prefix
+from quire.planning.rendering import BlockItem, pack_text, render_prefix
 
 Used = Mapping[TaskId, Sequence[ResultId | None]]  # by ordinal of the input
 

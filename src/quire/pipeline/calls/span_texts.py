@@ -7,7 +7,7 @@ from quire.domain.data import stored_json
 from quire.domain.ids import DocumentId, TaskId
 from quire.domain.tasks import SubjectRow
 from quire.ledger.ledger import Transaction
-from quire.plan.spans import span_of_part
+from quire.planning.spans import span_of_part
 
 
 def span_texts(tx: Transaction, rows: Sequence[SubjectRow]) -> dict[TaskId, str]:

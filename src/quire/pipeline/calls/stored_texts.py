@@ -15,8 +15,8 @@ from quire.gates.assembly import assemble_pieces
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.render import rerender_requests
 from quire.pipeline.contexts import LaneContext
-from quire.plan.continuation import instruction
-from quire.plan.rendering import BlockItem, payload_hash, user_text
+from quire.planning.continuation import instruction
+from quire.planning.rendering import BlockItem, payload_hash, user_text
 
 
 def verified_texts(

@@ -9,8 +9,8 @@ from quire.ledger.ledger import Transaction
 from quire.pipeline.commands.start import Order
 from quire.pipeline.contexts import asked_words
 from quire.pipeline.run_spec import StagePrompt, possible_models
-from quire.plan.questions import drawn_by, stage_question
-from quire.plan.rendering import render_prefix
+from quire.planning.questions import drawn_by, stage_question
+from quire.planning.rendering import render_prefix
 from quire.recipes.recipe_snapshots import recipe_to_json
 
 # Of a stage, what is no part of its questions, or is told apart by the models themselves.

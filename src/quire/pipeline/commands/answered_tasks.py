@@ -28,8 +28,8 @@ from quire.pipeline.calls.render import reads_many
 from quire.pipeline.commands.answered import stage_question_key, stage_words
 from quire.pipeline.commands.start import Order, find_run
 from quire.pipeline.run_spec import RunSpec, possible_models
-from quire.plan.builtin_groupings import shows_documents
-from quire.plan.stage_lineage import Relation
+from quire.planning.builtin_groupings import shows_documents
+from quire.planning.stage_lineage import Relation
 from quire.recipes.recipe_snapshots import recipe_from_json
 
 LOOKED_AT = 20  # of the newest runs

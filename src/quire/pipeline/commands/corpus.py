@@ -17,7 +17,7 @@ from quire.domain.states import TASK_OPEN, RequestState, TaskMove
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.documents import NewBlock
 from quire.pipeline.calls.record import drop_requests
-from quire.plan.questions import HALF, block_content
+from quire.planning.questions import HALF, block_content
 
 CHUNK = 2000  # blocks held in memory at once
 

@@ -29,7 +29,7 @@ from quire.pipeline.stages.critics import (
     give_up_uncriticised,
     record_inputs_used,
 )
-from quire.plan.prompt_variables import result_text
+from quire.planning.prompt_variables import result_text
 
 SAME, CHANGED, ACCEPTED, REFUSED = "same", "changed", "accepted", "refused"
 CONFIRMED, UNANSWERED = "confirmed", "unanswered"

@@ -29,7 +29,7 @@ from quire.pipeline.contexts import SweepMemo
 from quire.pipeline.run_spec import RunSpec
 from quire.pipeline.stages.followers import wake_followers
 from quire.pipeline.stages.release import release
-from quire.plan.prompt_variables import result_text
+from quire.planning.prompt_variables import result_text
 
 
 class CriticVerdict(NamedTuple):
@@ -107,7 +107,7 @@ def apply_critiques(
 def _critic_verdict(critic: Stage, target: TaskId, data: Json) -> CriticVerdict:
     if critic.critic != GATE:
         return CriticVerdict(target, passes=True)
-    from quire.plan.templates import compile_expression  # loads Jinja
+    from quire.planning.templates import compile_expression  # loads Jinja
 
     try:
         passes = compile_expression(critic.accepts).holds(data)

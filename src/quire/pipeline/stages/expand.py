@@ -26,8 +26,8 @@ from quire.pipeline.contexts import Contexts, LaneContext
 from quire.pipeline.run_spec import RunSpec, is_plain
 from quire.pipeline.stages.expansion_items import NewTask, next_items
 from quire.pipeline.stages.task_inputs import trace_inputs
-from quire.plan.builtin_groupings import shows_documents
-from quire.plan.spans import SpanGrouping
+from quire.planning.builtin_groupings import shows_documents
+from quire.planning.spans import SpanGrouping
 
 MOST_DOCUMENTS = 100_000  # that a grouping may look at
 

@@ -11,7 +11,7 @@ from quire.domain.tasks import RelatedTask
 from quire.ledger.ledger import Transaction
 from quire.pipeline.run_spec import RunSpec
 from quire.pipeline.stages.expansion_items import NewTask
-from quire.plan.stage_lineage import Relation
+from quire.planning.stage_lineage import Relation
 
 MOST_WHOLE_STAGE = 1000  # tasks of a stage that is read as a whole
 
