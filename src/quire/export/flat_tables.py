@@ -8,7 +8,8 @@ records of a schema, or critics may have spoken, the rows are looked through onc
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from quire.domain.data import Json, as_object, stored_json
+from quire.domain.data import Json, JsonObject, as_object, stored_json
+from quire.domain.ids import block_uid
 from quire.domain.recipes import EACH_PAGE, EACH_SECTION, Stage
 from quire.domain.task_wording import span_text
 from quire.export.column_types import (
@@ -25,8 +26,14 @@ from quire.export.column_types import (
     schema_columns,
 )
 from quire.export.critic_words import ExportedVerdict, critic_columns, read_stored
-from quire.export.quote_columns import quote_columns, quote_values, quoted_fields_of
+from quire.export.quote_columns import (
+    quote_columns,
+    quote_values,
+    quoted_fields_of,
+    without_quotes,
+)
 from quire.export.result_rows import (
+    STATUSES_WITH_ERROR,
     ExportedTask,
     judged_blocks,
     locator_key,
@@ -107,7 +114,13 @@ class FlatTable(NamedTuple):
     def as_mappings(self) -> list[dict[str, Json]]:
         """All rows, each as a mapping."""
         names = self.names
-        return [dict(zip(names, row, strict=True)) for row in self.read_rows()]
+        empty = dict.fromkeys(names)  # a copy has room for all: it need not grow name by name
+        found: list[dict[str, Json]] = []
+        for row in self.read_rows():
+            mapping: dict[str, Json] = empty.copy()
+            mapping.update(zip(names, row, strict=True))
+            found.append(mapping)
+        return found
 
 
 def flat_table(
@@ -152,28 +165,34 @@ def _block_table(
     asked = (source.run.id, stage.record.ref, stage.record.version)
 
     def read_rows() -> Iterator[FlatRow]:
-        for block in judged_blocks(tx, source, stage, chosen):
-            row, accepted = block.row, block.status in WITH_DATA
-            data = as_object(read_stored(row.task_id, row.data)) if accepted else {}
+        for document, path, row, status, facts, model, critics in judged_blocks(
+            tx, source, stage, chosen
+        ):
+            data: JsonObject = {}
+            notes = None
+            if status in WITH_DATA:
+                data = as_object(read_stored(row.task_id, row.data))
+                notes = row.notes
             own = (
-                block.block_uid,
-                *block.path,
+                block_uid(document.conv_uid, row.block_index),
+                *path,
                 locator_key(row.locator),
                 row.block_index,
                 row.block_type,
                 row.content,
                 *asked,
                 row.task_id,
-                block.model,
-                block.status,
-                block.error,
-                *block.facts[1:],
-                read_stored(row.task_id, block.notes),
+                model,
+                status,
+                row.error if status in STATUSES_WITH_ERROR else None,
+                *facts[1:],
+                None if notes is None else read_stored(row.task_id, without_quotes(notes)),
                 row.reused_from,
                 *map(data.get, names),
-                *quote_values(quoted, block.stored_notes if quoted else None),
             )
-            yield own + _spoken_values(spoken, block.critics) if spoken else own
+            if quoted:
+                own += quote_values(quoted, notes)
+            yield own + _spoken_values(spoken, critics) if spoken else own
 
     own = _own_columns(BLOCK_COLUMNS, names, _run_key_type(tx, source))
     return FlatTable((*own, *fields, *_rename_columns(quoted, names), *spoken), read_rows)

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 import orjson
 
-from quire.domain.data import Json, stored_json
+from quire.domain.data import Json, stored_json, stream_named_tuples
 from quire.domain.documents import Document
 from quire.domain.ids import DocumentId, RunId, TaskId, block_uid
 from quire.domain.pricing import to_usd
@@ -24,6 +24,7 @@ from quire.export.critic_words import (
 )
 from quire.export.quote_columns import quotes_json, without_quotes
 from quire.export.result_selection import (
+    ALL,
     EVERY_ROW,
     WITH_DATA,
     ResultSource,
@@ -34,11 +35,11 @@ from quire.export.result_selection import (
 )
 from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import from_micros, to_micros
-from quire.ledger.tables.results import CarryingCalls, ExportRow, StageOutcome
+from quire.ledger.tables.results import CarryingCalls, ExportRow, Rejection, StageOutcome
 
 CHUNK_ROWS = 500  # rows of which everything else is read at once
 STATUSES_WITH_ERROR = ("failed", "blocked")  # statuses whose error is told
-_NO_CALLS = CarryingCalls()
+_NO_CALLS = CarryingCalls(TaskId(0))
 _UNREVIEWED = ReviewState.UNREVIEWED.value
 
 AnyRow = TypeVar("AnyRow", ExportRow, StageOutcome)
@@ -59,33 +60,39 @@ class RowFacts(NamedTuple):
         return {name: value for name, value in self._asdict().items() if name != "attempts"}
 
 
-class _Facts:
-    """Reads what else is known of some rows at once."""
+def _read_facts(
+    tx: Transaction, source: ResultSource, rows: Sequence[ExportRow | StageOutcome]
+) -> Iterator[RowFacts]:
+    """What else is known of some rows, read at once; while one is asked again, who rejected it."""
+    asked = [row for row in rows if row.task_id]
+    calls = tx.results.calls_of_tasks([row.task_id for row in asked if row.task_id])
+    waiting = [row for row in asked if row.review_state is None and row.state != TaskState.DONE]
+    rejected = tx.results.rejections_of_tasks([row.task_id for row in waiting if row.task_id])
+    began = to_micros(source.run.created_at)
+    return stream_named_tuples(RowFacts, (_row_facts(row, calls, rejected, began) for row in rows))
 
-    def __init__(self, tx: Transaction, source: ResultSource, rows: Iterable[AnyRow]) -> None:
-        rows = list(rows)
-        self._began = to_micros(source.run.created_at)
-        self._calls = tx.results.calls_of_tasks([row.task_id for row in rows if row.task_id])
-        unanswered = [row for row in rows if row.task_id and row.review_state is None]
-        waiting = [row.task_id for row in unanswered if row.state != TaskState.DONE]
-        self._rejected = tx.results.rejections_of_tasks([task for task in waiting if task])
 
-    def of(self, row: ExportRow | StageOutcome) -> RowFacts:
-        """What is known of one of them; while it is asked again, who rejected it."""
-        task = row.task_id or TaskId(0)
-        calls, rejection = self._calls.get(task, _NO_CALLS), self._rejected.get(task)
-        review, reviewer, at = row.review_state, row.reviewer, row.reviewed_at
-        if review is None and rejection is not None:
-            review, (reviewer, at) = ReviewState.REJECTED, rejection
-        changed = max(self._began, calls.last_at, row.created_at or 0, at or 0)
-        return RowFacts(
-            calls.attempts,
-            to_usd(calls.cost_pico),
-            review or _UNREVIEWED,
-            reviewer,
-            None if at is None else _iso_moment(at),
-            _iso_moment(changed),
-        )
+def _row_facts(
+    row: ExportRow | StageOutcome,
+    calls: Mapping[TaskId, CarryingCalls],
+    rejected: Mapping[TaskId, Rejection],
+    began: int,
+) -> tuple[Json, ...]:
+    task = row.task_id or TaskId(0)
+    _, attempts, cost, changed = calls.get(task, _NO_CALLS)
+    review, reviewer, at = row.review_state, row.reviewer, row.reviewed_at
+    if review is None and task in rejected:
+        review = ReviewState.REJECTED
+        _, reviewer, at = rejected[task]
+    changed = max(began, changed, row.created_at or 0, at or 0)
+    return (
+        attempts,
+        to_usd(cost),
+        review or _UNREVIEWED,
+        reviewer,
+        None if at is None else _iso_moment(at),
+        _iso_moment(changed),
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -98,11 +105,14 @@ def with_facts(
     tx: Transaction, source: ResultSource, rows: Sequence[AnyRow], chosen: RowFilter
 ) -> list[tuple[AnyRow, str, RowFacts]]:
     """Those of some rows that are wanted, each with how it stands and what else is known of it."""
-    standing = [(row, task_status(row.state, row.review_state)) for row in rows]
-    kept = [(row, status) for row, status in standing if chosen.takes(status)]
-    facts = _Facts(tx, source, [row for row, _ in kept])
-    since = chosen.since.astimezone(UTC).isoformat() if chosen.since else ""
-    found = ((row, status, facts.of(row)) for row, status in kept)
+    kept = [(row, task_status(row.state, row.review_state)) for row in rows]
+    if chosen.only != ALL:
+        kept = [(row, status) for row, status in kept if chosen.takes(status)]
+    facts = _read_facts(tx, source, [row for row, _ in kept])
+    found = [(row, status, known) for (row, status), known in zip(kept, facts, strict=True)]
+    if chosen.since is None:
+        return found
+    since = chosen.since.astimezone(UTC).isoformat()
     return [item for item in found if item[2].changed_at >= since]
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from typing import NamedTuple
 
 from quire.domain.errors import UsageError
@@ -26,6 +27,7 @@ ONLY = (ALL, ACCEPTED, CONFIRMED, "failed", PENDING, "proposed", "blocked", "can
 _CONFIRMING = (ReviewState.APPROVED, ReviewState.EDITED)
 
 
+@cache
 def task_status(state: TaskState | None, review: ReviewState | None = None) -> str:
     """How a block or task stands, in a word; what a person confirmed is accepted, and more."""
     if state is None or review == ReviewState.REJECTED:

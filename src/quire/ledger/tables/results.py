@@ -99,6 +99,7 @@ class StageOutcome(NamedTuple):
 class CarryingCalls(NamedTuple):
     """What the calls that carried a task come to; of a call with several, its share."""
 
+    task_id: TaskId
     attempts: int = 0
     cost_pico: int = 0  # presumed or known
     last_at: int = 0  # when the last of them ended, in microseconds
@@ -107,6 +108,7 @@ class CarryingCalls(NamedTuple):
 class Rejection(NamedTuple):
     """Who rejected a result, and when."""
 
+    task_id: TaskId
     reviewer: str | None
     reviewed_at: int | None  # in microseconds
 
@@ -221,12 +223,12 @@ class Results(Table):
     def calls_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, CarryingCalls]:
         """What the calls that carried some tasks come to, for those that were sent."""
         rows = self._connection.run("calls_of_tasks", ids=list(tasks)) if tasks else []
-        return {row[0]: CarryingCalls(*row[1:]) for row in rows}
+        return {calls[0]: calls for calls in stream_named_tuples(CarryingCalls, rows)}
 
     def rejections_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, Rejection]:
         """The last rejection of some tasks, for those that have one."""
         rows = self._connection.run("rejections_of_tasks", ids=list(tasks)) if tasks else []
-        return {row[0]: Rejection(*row[1:]) for row in rows}
+        return {rejection[0]: rejection for rejection in stream_named_tuples(Rejection, rows)}
 
     def accepted_blocks_after(self, stage: StageId, after: int, limit: int) -> list[EndedBlock]:
         """The next accepted results of a stage, in the order they came."""
