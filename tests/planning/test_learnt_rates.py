@@ -219,6 +219,7 @@ def test_while_nothing_is_known_few_calls_go_before_a_refusal_could_be_heard() -
     assert count_unheard_room(sofar, BEGIN + 1) == 0
     assert seconds_until_heard(sofar, BEGIN) == HEARING / SECOND
     assert count_unheard_room(note_accepted(sofar, BEGIN), BEGIN + 1) == 1
+    assert note_accepted(sofar, BEGIN, LEAST_UNHEARD + 1).unheard == 0
     assert count_unheard_room(sofar, BEGIN + HEARING) == LEAST_UNHEARD
 
     many = sofar._replace(calls=1_200)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from quire.domain.ids import hash_number
+from quire.domain.ids import fingerprint, hash_number
 from quire.domain.models import Params
 from quire.domain.recipes import Recipe
 from quire.domain.requests import Role, Turn
@@ -21,6 +21,10 @@ from tests.pipeline.recipe_stages import text_stage
 def test_each_half_of_a_question_has_a_fixed_length() -> None:
     assert len(stage_question(b"p", "q", "m", Params())) == HALF
     assert len(block_content("paragraph", "text")) == HALF
+
+
+def test_a_block_is_named_as_ledgers_have_it() -> None:
+    assert block_content("other", "Grüße 👋") == fingerprint("other", "Grüße 👋")
 
 
 @pytest.mark.parametrize("position", range(4))

@@ -58,8 +58,8 @@ def note_sent(sofar: SentSoFar | None, sizes: Sequence[int], at: int) -> SentSoF
     )
 
 
-def note_accepted(sofar: SentSoFar, sent: int) -> SentSoFar:
-    """A call that was sent at that moment was answered: the server took it."""
+def note_accepted(sofar: SentSoFar, sent: int, calls: int = 1) -> SentSoFar:
+    """Calls that were sent at that moment were answered: the server took them."""
     if sent < sofar.unheard_since or not sofar.unheard:
         return sofar
-    return sofar._replace(unheard=sofar.unheard - 1)
+    return sofar._replace(unheard=max(0, sofar.unheard - calls))

@@ -15,9 +15,9 @@ def row_block(
     index: int, row: Mapping[str, Json], locator: Mapping[str, Json], options: ReadOptions
 ) -> Block:
     """The block of a row; what its fields lack is told without saying where."""
-    place = dict(locator)
+    place = locator
     if options.key_column is not None:
-        place["key"] = _field(row, options.key_column)
+        place = {**locator, "key": _field(row, options.key_column)}
     if options.text_column is not None:
         content = _text(row, options.text_column)
     else:

@@ -193,6 +193,10 @@ class Questions(Table):
         """Whether a stage's question was asked about anything yet."""
         return bool(self._connection.run("is_asked", question=question))
 
+    def has_repeats(self, documents: Sequence[DocumentId]) -> bool:
+        """Whether blocks of documents say what an earlier block says, wherever that is."""
+        return bool(self._run("has_repeats", documents=list(documents)))
+
     def count_contents(self, documents: Sequence[DocumentId]) -> tuple[int, int]:
         """How many blocks documents have, and how many of those say something of their own."""
         blocks, contents = self._run("count_contents", documents=list(documents))[0]

@@ -13,7 +13,8 @@ lock. An attempt's number is the fencing token: an answer counts for the attempt
 storing it twice is harmless (idempotent), because a commit of unknown outcome is simply repeated.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -45,7 +46,12 @@ from quire.pipeline.calls.embed import (
     record_embedding_failures,
 )
 from quire.pipeline.calls.estimate import with_estimates
-from quire.pipeline.calls.learn_rates import RateRefusal, learn_rates, note_accepted_calls
+from quire.pipeline.calls.learn_rates import (
+    AcceptedCalls,
+    RateRefusal,
+    learn_rates,
+    note_accepted_calls,
+)
 from quire.pipeline.calls.limit_profiles import lane_limits
 from quire.pipeline.calls.odd_answers import remedy_odd_answers
 from quire.pipeline.calls.plugin_holds import check_plugins
@@ -317,10 +323,14 @@ def _failures(returned: Sequence[ReturnedCall], *, embeds: bool) -> list[CallFai
 
 def _answered_accounts(
     returned: Sequence[ReturnedCall],
-) -> Iterator[tuple[LaneContext, Account]]:
-    for outgoing, outcome, _ in returned:
-        if isinstance(outcome, Answer) and outcome.reply is not None:
-            yield outgoing.context, outgoing.account
+) -> Iterable[tuple[LaneContext, Account]]:
+    """Each once: many calls of a lane come back together."""
+    answered = {
+        (id(outgoing.context), id(outgoing.account)): (outgoing.context, outgoing.account)
+        for outgoing, outcome, _ in returned
+        if isinstance(outcome, Answer) and outcome.reply is not None
+    }
+    return answered.values()
 
 
 def _call_outcome(call: ReturnedCall) -> CallOutcome:
@@ -335,21 +345,28 @@ def _rate_refusals(returned: Sequence[ReturnedCall]) -> Iterator[RateRefusal]:
             yield RateRefusal(pool, RefusedCall(to_micros(outgoing.at), outgoing.size))
 
 
-def _accepted_calls(returned: Sequence[ReturnedCall]) -> Iterator[tuple[Pool, int]]:
-    """The calls that were not too many, and when they were claimed."""
-    for outgoing, outcome, _ in returned:
-        if isinstance(outcome, Answer):
-            yield pool_of(outgoing.context, outgoing.account), to_micros(outgoing.at)
+def _accepted_calls(returned: Sequence[ReturnedCall]) -> Iterator[AcceptedCalls]:
+    """The calls that were not too many, and when they were claimed: some at once."""
+    claimed = Counter(
+        (outgoing.context.facts.name, outgoing.account.id or 0, outgoing.at)
+        for outgoing, outcome, _ in returned
+        if isinstance(outcome, Answer)
+    )
+    for (model, account, at), calls in claimed.items():
+        yield AcceptedCalls(Pool(model, account), to_micros(at), calls)
 
 
 def _limit_reports(
     tx: Transaction, contexts: Contexts, returned: Sequence[ReturnedCall], now: datetime
 ) -> Iterator[LimitReport]:
+    limits = {
+        lane.lane_id: lane_limits(tx, contexts, lane, now)
+        for lane in {id(call.outgoing.context): call.outgoing.context for call in returned}.values()
+    }
     for outgoing, outcome, rates in returned:
         pool = pool_of(outgoing.context, outgoing.account)
         unused = _unused_need(outgoing.need, outcome) if outgoing.need else NO_NEED
-        limits = lane_limits(tx, contexts, outgoing.context, now)
-        yield LimitReport(pool, limits, unused, rates)
+        yield LimitReport(pool, limits[outgoing.context.lane_id], unused, rates)
 
 
 def _unused_need(need: Need, outcome: Answer | CallFailure) -> Need:

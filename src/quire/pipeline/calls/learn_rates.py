@@ -55,11 +55,19 @@ def learn_rates(
         write_rate(tx, pool, rate)
 
 
-def note_accepted_calls(contexts: Contexts, calls: Iterable[tuple[Pool, int]]) -> None:
+class AcceptedCalls(NamedTuple):
+    """Calls of a pool that were claimed together and answered."""
+
+    pool: Pool
+    sent: int  # when, in microseconds
+    calls: int
+
+
+def note_accepted_calls(contexts: Contexts, accepted: Iterable[AcceptedCalls]) -> None:
     """Calls that were claimed at these moments were answered: they were not too many."""
-    for pool, sent in calls:
+    for pool, sent, calls in accepted:
         if (sofar := contexts.sent_calls.get(pool)) is not None:
-            contexts.sent_calls[pool] = note_accepted(sofar, sent)
+            contexts.sent_calls[pool] = note_accepted(sofar, sent, calls)
 
 
 def _sent_unseen(calls: Sequence[RefusedCall], at: int) -> SentSoFar:

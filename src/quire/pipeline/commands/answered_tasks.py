@@ -116,7 +116,11 @@ class AnsweredTasks:
         if ended >= planned:
             return AskedTasks(0, ())
         question = stage_question_key(self._order, stage, model)
-        if not ended and planned > MOST_COMPARED and not self._tx.questions.is_asked(question):
+        if (
+            not ended
+            and not self._tx.questions.is_asked(question)
+            and (planned > MOST_COMPARED or not self._tx.questions.has_repeats(documents))
+        ):
             return AskedTasks(planned)
         if self._reuse:
             sizes = self._tx.questions.unanswered_sizes(question, documents)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import orjson
 
-from quire.domain.data import canonical_json
+from quire.domain.data import canonical_json, to_named_tuples
 from quire.domain.documents import Block, ParsedDocument
 from quire.domain.errors import Conflict, SourceUnreadable
 from quire.domain.ids import DocumentId, TaskId, hash_number
@@ -99,7 +99,7 @@ def _add_document(
     types: Counter[str] = Counter()
     characters = 0
     for chunk in _chunks(parsed.blocks):
-        rows = [_block_row(block) for block in chunk]
+        rows = to_named_tuples(NewBlock, map(_block_values, chunk))
         types.update([row.block_type for row in rows])
         characters += sum([len(row.content) for row in rows])
         add_blocks(tx, document, rows)
@@ -120,13 +120,15 @@ def add_blocks(tx: Transaction, document: DocumentId, rows: Sequence[NewBlock]) 
     tx.documents.add_contents(list(known.items())[before:])
 
 
-def _block_row(block: Block) -> NewBlock:
-    kind, content = block.type.value, block.content
-    return NewBlock(
-        block.index,
+def _block_values(block: Block) -> tuple[object, ...]:
+    """The columns of a block, as `NewBlock` names them."""
+    index, block_type, content, locator, headings = block
+    kind = block_type.value
+    return (
+        index,
         kind,
-        canonical_json(block.locator),
-        orjson.dumps(block.headings).decode() if block.headings else "[]",
+        canonical_json(locator),
+        orjson.dumps(headings).decode() if headings else "[]",
         content,
         block_content(kind, content),
         len(orjson.dumps(content)),

@@ -88,6 +88,10 @@ DELETE FROM questions WHERE question = :question AND content IN (:contents...) A
 -- name: is_asked
 SELECT 1 FROM questions WHERE question = :question LIMIT 1
 
+-- name: has_repeats
+-- Whether a block of some documents says what an earlier one does, of whatever document.
+SELECT 1 FROM blocks WHERE workspace_id = :workspace AND document_id IN (:documents...) AND content_id IS NOT NULL LIMIT 1
+
 -- name: count_contents
 -- How many blocks there are in some documents, and how many of them say something of their own.
 SELECT count(*), count(DISTINCT coalesce(content_id, id)) FROM blocks WHERE workspace_id = :workspace AND document_id IN (:documents...)
