@@ -157,17 +157,12 @@ def _block_table(
     fields = schema_columns(stage.record.properties)
     names = [column.name for column in fields]
     quoted = quote_columns(stage.record.quoted_fields)
-    spoken: tuple[Column, ...] = ()
-    if source.recipe.critics_of(stage.name):
-        said = (block.critics for block in judged_blocks(tx, source, stage, chosen))
-        spoken = _critic_columns(source, said)
-
+    spoken = _spoken_columns(tx, source, stage, chosen)
     asked = (source.run.id, stage.record.ref, stage.record.version)
 
     def read_rows() -> Iterator[FlatRow]:
-        for document, path, row, status, facts, model, critics in judged_blocks(
-            tx, source, stage, chosen
-        ):
+        blocks = judged_blocks(tx, source, stage, chosen)
+        for document, path, row, status, facts, model, critics in blocks:
             data: JsonObject = {}
             notes = None
             if status in WITH_DATA:
@@ -196,6 +191,16 @@ def _block_table(
 
     own = _own_columns(BLOCK_COLUMNS, names, _run_key_type(tx, source))
     return FlatTable((*own, *fields, *_rename_columns(quoted, names), *spoken), read_rows)
+
+
+def _spoken_columns(
+    tx: Transaction, source: ResultSource, stage: Stage, chosen: RowFilter
+) -> tuple[Column, ...]:
+    """The columns that critics of blocks filled; without critics nothing is looked through."""
+    if not source.recipe.critics_of(stage.name):
+        return ()
+    said = (block.critics for block in judged_blocks(tx, source, stage, chosen))
+    return _critic_columns(source, said)
 
 
 def _rename_columns(columns: Sequence[Column], data: Container[str]) -> tuple[Column, ...]:
