@@ -246,6 +246,18 @@ def test_what_was_left_out_is_counted_and_listed_on_request(quire: Quire, folder
     ]
 
 
+def test_rows_without_text_are_counted_and_listed_on_request(quire: Quire, folder: Path) -> None:
+    (folder / "rows.jsonl").write_text('{"a":"x"}\n{"a":null}\n{"a":" "}\n')
+
+    result = quire("ingest", "rows.jsonl", "--text-column", "a", "--left-out")
+
+    assert result.stdout.splitlines() == [
+        "1 document, 1 block new; 2 rows without text left out: --left-out lists them",
+        "left out rows.jsonl: line 2: there is no text in this row",
+        "left out rows.jsonl: line 3: there is no text in this row",
+    ]
+
+
 def test_an_encoding_that_there_is_not_is_told_once(quire: Quire, folder: Path) -> None:
     (folder / "a.txt").write_text("x")
 

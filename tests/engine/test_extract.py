@@ -248,6 +248,17 @@ def test_a_folder_is_read_for_this_call_only(here: World, tmp_path: Path) -> Non
     assert len(here.engine.library.documents_aside()) == 2
 
 
+def test_rows_of_a_file_without_text_are_not_asked_and_told(
+    here: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "rows.csv").write_text("id,body\n1,\n2,One thing.\n3, \n")
+
+    found = extract(here, tmp_path / "rows.csv", text="body", key="id")
+
+    assert [(row["key"], row["status"]) for row in found] == [("2", "accepted")]
+    assert caplog.messages == ["2 rows without text left out"]
+
+
 @pytest.mark.parametrize("per", ["block", "document"])
 def test_files_of_the_same_content_have_their_own_rows_and_one_price(
     here: World, tmp_path: Path, per: str

@@ -1,7 +1,13 @@
 """Encodings, delimiters and bad rows: what is stated is heeded, what is wrong is told."""
 
-import pytest
+import json
+from io import BytesIO
 
+import pyarrow.parquet
+import pytest
+from openpyxl import Workbook
+
+from quire.domain.data import as_object
 from quire.domain.documents import LeftOut, ReadOptions
 from quire.domain.errors import SourceUnreadable, UsageError
 from quire.sources.read_options import make_read_options
@@ -92,6 +98,39 @@ def test_bad_rows_are_left_out_on_request_and_listed(
     assert parsed.left_out == left
     with pytest.raises(SourceUnreadable):
         list(read_bytes(raw.encode(), form, "f").blocks)
+
+
+def rows_in(form: str, texts: list[str | None]) -> bytes:
+    """A file with the columns `id` and `body`."""
+    rows = [{"id": str(number), "body": text} for number, text in enumerate(texts, 1)]
+    file = BytesIO()
+    if form == "parquet":
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), file)
+    elif form == "xlsx":
+        book = Workbook()
+        for cells in (("id", "body"), *((row["id"], row["body"]) for row in rows)):
+            book.worksheets[0].append(cells)
+        book.save(file)
+    elif form == "csv":
+        lines = ["id,body", *(f"{row['id']},{row['body'] or ''}" for row in rows)]
+        return "\n".join(lines).encode()
+    else:
+        whole = json.dumps(rows) if form == "json" else "\n".join(map(json.dumps, rows))
+        return whole.encode()
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "json", "xlsx", "parquet"])
+def test_rows_without_text_are_no_blocks_and_are_listed(form: str) -> None:
+    options = ReadOptions(text_column="body", key_column="id")
+    parsed = read_bytes(rows_in(form, [None, "one", " ", "two", ""]), form, "f", options)
+
+    for _ in range(2):
+        assert [(block.index, block.content) for block in parsed.blocks] == [(0, "one"), (1, "two")]
+        assert [item.without_text for item in parsed.left_out] == [True] * 3
+    assert [as_object(block.locator)["key"] for block in parsed.blocks] == ["2", "4"]
+    with pytest.raises(SourceUnreadable, match=r"^f: no row has text in its column 'body'$"):
+        read_bytes(rows_in(form, [None, " "]), form, "f", options)
 
 
 def test_a_row_keeps_its_number_where_others_are_left_out() -> None:

@@ -121,7 +121,7 @@ def test_other_columns_make_another_conversion_of_the_same_source() -> None:
 
     assert len({document.conv_uid for document in (plain, named, keyed)}) == 3
     assert len({document.source_uid for document in (plain, named, keyed)}) == 1
-    assert named.parsing_tool == "quire-csv/1;text=a"
+    assert named.parsing_tool == "quire-csv/1;text=a;no_text=skipped"
 
 
 def test_rows_before_a_bad_one_are_yielded_before_it_is_told(tmp_path: Path) -> None:

@@ -174,7 +174,9 @@ def _summary(ingestion: "Ingestion") -> str:
         parts.append(f"{len(ingestion.refused):,} refused")
     if ingestion.skipped:
         parts.append(f"{quantity(ingestion.skipped, 'file')} of other types left out")
-    within = len(ingestion.left_out) - ingestion.skipped
+    if line := ingestion.without_text_line():
+        parts.append(line)
+    within = len(ingestion.left_out) - ingestion.skipped - ingestion.without_text
     if within:
         parts.append(f"{quantity(within, 'part')} of files left out")
     if ingestion.left_out:

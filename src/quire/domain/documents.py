@@ -49,6 +49,7 @@ class LeftOut(NamedTuple):
     name: str  # of a file, or of a place in one
     reason: str
     source: str = ""  # the file that it is a part of; empty: it is a file itself
+    without_text: bool = False  # a row with nothing in the column that is asked about
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,6 +51,16 @@ class Ingestion:
         """How many files in folders are of no type that we read."""
         return sum(not item.source for item in self.left_out)
 
+    @property
+    def without_text(self) -> int:
+        """How many rows have nothing in the column that is asked about."""
+        return sum(item.without_text for item in self.left_out)
+
+    def without_text_line(self) -> str:
+        """Say how many these are; empty where there are none."""
+        count = self.without_text
+        return f"{count:,} row{'s' * (count != 1)} without text left out" if count else ""
+
     def warnings(self) -> Iterator[str]:
         """What may not be as it was meant, a line each."""
         for source in self.documents:
@@ -142,8 +152,9 @@ class Library:
         ingestion = Ingestion(
             documents=tuple(documents), refused=tuple(refused), left_out=tuple(left_out)
         )
-        for line in ingestion.warnings():
-            tell(line)
+        for line in (ingestion.without_text_line(), *ingestion.warnings()):
+            if line:
+                tell(line)
         return ingestion
 
     def _read_files(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from quire.domain.data import Json, canonical_json
 from quire.domain.documents import Block, BlockType, LeftOut, ReadOptions
 from quire.domain.errors import SourceUnreadable
+from quire.sources.row_blocks import row_without_text
 from quire.sources.source_scan import Origin
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class CsvRows:
     origin: Origin
     delimiter: str
     options: ReadOptions
-    bad_rows: list[LeftOut] | None = None  # where they are noted; None: the first is raised
+    left_out: list[LeftOut]  # where the rows are noted that are no blocks
 
     def __iter__(self) -> Iterator[Block]:
         """Yield a block a row; a bad row is told with its line."""
@@ -82,13 +83,15 @@ class CsvRows:
             None if column is None else header.index(column)
             for column in (self.options.text_column, self.options.key_column)
         )
-        if self.bad_rows:
-            self.bad_rows.clear()
+        self.left_out.clear()
         index = 0
         for number, (line, cells, problem) in enumerate(rows, 1):
             if problem or len(cells) != len(header):
                 wrong = f"{len(cells)} fields, but the header has {len(header)}"
                 self._refuse_row(line, problem or wrong)
+                continue
+            if text is not None and not cells[text].strip():
+                self.left_out.append(row_without_text(f"line {line}"))
                 continue
             locator: dict[str, Json] = {"type": "row", "row": number}
             if key is not None:
@@ -101,9 +104,9 @@ class CsvRows:
             index += 1
 
     def _refuse_row(self, line: int, reason: str) -> None:
-        if self.bad_rows is None:
+        if not self.options.skip_bad_rows:
             raise self._refusal(f"line {line}: {reason}")
-        self.bad_rows.append(LeftOut(f"line {line}", reason))
+        self.left_out.append(LeftOut(f"line {line}", reason))
 
     def _check_header(self, header: Sequence[str]) -> None:
         if not header:

@@ -4,12 +4,12 @@ A list at the top, or in a member of an object at the top, is one block an item.
 of an object at the top is one block. Deeper values are never cut: they stand inside their block.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from quire.domain.data import Json, canonical_json, mend_text, strict_json
-from quire.domain.documents import Block, BlockType, ReadOptions
-from quire.sources.row_blocks import row_block
+from quire.domain.documents import Block, BlockType, LeftOut, ReadOptions
+from quire.sources.row_blocks import lacks_text, row_block, row_without_text
 from quire.sources.source_parts import BadContent, SourceParts
 
 
@@ -29,10 +29,17 @@ def read_text(text: str, options: ReadOptions) -> SourceParts:
     except ValueError as error:
         hint = "; if each line is JSON, call it .jsonl" if _is_lines(text) else ""
         raise BadContent(f"is not JSON: {error}{hint}") from error
-    blocks = tuple(_blocks(value, options))
-    if not blocks:
+    members = list(_members(value))
+    if not members:
         raise BadContent("has no rows")
-    return SourceParts("", blocks)
+    asked: list[_Member] = []
+    left_out: list[LeftOut] = []
+    for member in members:
+        if _is_row(member) and lacks_text(member.value, options):
+            left_out.append(row_without_text(member.pointer))
+        else:
+            asked.append(member)
+    return SourceParts("", tuple(_blocks(asked, options)), left_out)
 
 
 def _is_lines(text: str) -> bool:
@@ -44,10 +51,14 @@ def _is_lines(text: str) -> bool:
     return bool(rest.strip())
 
 
-def _blocks(value: Json, options: ReadOptions) -> Iterator[Block]:
-    for index, member in enumerate(_members(value)):
+def _is_row(member: _Member) -> bool:
+    return isinstance(member.value, dict) and member.name is None
+
+
+def _blocks(members: Iterable[_Member], options: ReadOptions) -> Iterator[Block]:
+    for index, member in enumerate(members):
         locator = {"type": "json_pointer", "pointer": member.pointer}
-        if isinstance(member.value, dict) and member.name is None:
+        if _is_row(member):
             try:
                 block = row_block(index, member.value, locator, options)
             except BadContent as error:

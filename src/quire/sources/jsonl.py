@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from quire.domain.data import Json, strict_json
 from quire.domain.documents import Block, LeftOut, ReadOptions
 from quire.domain.errors import SourceUnreadable
-from quire.sources.row_blocks import row_block
+from quire.sources.row_blocks import lacks_text, row_block, row_without_text
 from quire.sources.source_parts import BadContent
 from quire.sources.source_scan import BYTE_ORDER_MARK, Origin
 
@@ -20,13 +20,12 @@ class JsonLines:
 
     origin: Origin
     options: ReadOptions
-    bad_rows: list[LeftOut] | None = None  # where they are noted; None: the first is raised
+    left_out: list[LeftOut]  # where the lines are noted that are no blocks
 
     def __iter__(self) -> Iterator[Block]:
         """Yield a block a line that is not blank; a bad line is told with its number."""
         index = number = 0
-        if self.bad_rows:
-            self.bad_rows.clear()
+        self.left_out.clear()
         with self.origin.open() as file:
             while line := file.readline(LONGEST_LINE + 1):
                 number += 1
@@ -44,14 +43,17 @@ class JsonLines:
         try:
             return self._block(index, number, line)
         except BadContent as error:
-            if self.bad_rows is None:
+            if not self.options.skip_bad_rows:
                 raise SourceUnreadable(f"{self.origin.name}: line {number}: {error}") from error
-            self.bad_rows.append(LeftOut(f"line {number}", str(error)))
+            self.left_out.append(LeftOut(f"line {number}", str(error)))
             return None
 
-    def _block(self, index: int, number: int, line: bytes) -> Block:
+    def _block(self, index: int, number: int, line: bytes) -> Block | None:
         try:
             row: Json = strict_json(line)
+            if isinstance(row, dict) and lacks_text(row, self.options):
+                self.left_out.append(row_without_text(f"line {number}"))
+                return None
             if isinstance(row, dict):
                 return row_block(index, row, {"type": "line", "line": number}, self.options)
         except ValueError as error:

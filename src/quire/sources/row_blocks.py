@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any
 
 from quire.domain.data import Json, canonical_json, mend_text
-from quire.domain.documents import Block, BlockType, ReadOptions
+from quire.domain.documents import Block, BlockType, LeftOut, ReadOptions
 from quire.sources.source_parts import BadContent
 
 
@@ -23,6 +23,19 @@ def row_block(
     else:
         content = canonical_json(row)
     return Block(index, BlockType.OTHER, content, place)
+
+
+def lacks_text(row: Mapping[str, Json], options: ReadOptions) -> bool:
+    """Whether a row has the column that is asked about, and nothing in it."""
+    if options.text_column is None or options.text_column not in row:
+        return False
+    value = row[options.text_column]
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def row_without_text(place: str) -> LeftOut:
+    """A row that is not asked about: whatever a model said of it would be invented."""
+    return LeftOut(place, "there is no text in this row", without_text=True)
 
 
 def plain_value(value: object) -> Json:

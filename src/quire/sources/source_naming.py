@@ -27,6 +27,7 @@ def naming_of(form: SourceFormat, options: ReadOptions = AS_FOUND, delimiter: st
     tool += f";delimiter={delimiter}" if delimiter else ""
     tool += f";encoding={options.encoding}" if _heeds_encoding(form, options) else ""
     tool += f";text={options.text_column}" if _heeds_column(form, options.text_column) else ""
+    tool += ";no_text=skipped" if _heeds_column(form, options.text_column) else ""
     tool += f";key={options.key_column}" if _heeds_column(form, options.key_column) else ""
     if row.intake is Intake.ROWS and options.skip_bad_rows:
         tool += ";bad_rows=skipped"

@@ -104,10 +104,9 @@ def _read_rows(origin: Origin, form: SourceFormat, options: ReadOptions) -> Pars
     found = named = ""
     origin = replace(origin, encoding=options.encoding or "")
     decoded = as_utf8(origin)
-    noted: list[LeftOut] = []
-    bad_rows = noted if options.skip_bad_rows else None
+    left_out: list[LeftOut] = []
     if form is SourceFormat.JSONL:
-        rows = jsonl.JsonLines(origin=decoded, options=options, bad_rows=bad_rows)
+        rows = jsonl.JsonLines(origin=decoded, options=options, left_out=left_out)
     else:
         stated = "\t" if form is SourceFormat.TSV else ","
         delimiter = options.delimiter or csv_rows.find_delimiter(decoded, stated)
@@ -115,14 +114,14 @@ def _read_rows(origin: Origin, form: SourceFormat, options: ReadOptions) -> Pars
         found = name if delimiter != stated and not options.delimiter else ""
         named = name if delimiter != "," else ""
         rows = csv_rows.CsvRows(
-            origin=decoded, delimiter=delimiter, options=options, bad_rows=bad_rows
+            origin=decoded, delimiter=delimiter, options=options, left_out=left_out
         )
     stamp = origin.stamp()
     scanned = scan(origin, naming_of(form, options, named))
-    if next(iter(rows), None) is None:
-        raise SourceUnreadable(f"{origin.name}: has no rows")
+    parts = SourceParts("", rows, left_out)
+    _check_any_block(parts, options, "has no rows")
     same = _UnchangedBlocks(origin=origin, form=form, stamp=stamp, blocks=rows)
-    parsed = _make_parsed(origin, scanned, SourceParts("", same, noted))
+    parsed = _make_parsed(origin, scanned, parts._replace(blocks=same))
     return replace(parsed, delimiter=found)
 
 
@@ -134,8 +133,7 @@ def _read_text(origin: Origin, form: SourceFormat, options: ReadOptions) -> Pars
     with as_utf8(buffered).open() as file:
         content = file.read().decode().removeprefix(BYTE_ORDER_MARK)
     parts = cast("TextReader", _load_reader(form)).read_text(content, options)
-    if not parts.blocks:
-        raise BadContent("is empty: it holds only white space")
+    _check_any_block(parts, options, "is empty: it holds only white space")
     return _make_parsed(origin, scanned, parts)
 
 
@@ -155,10 +153,16 @@ def _read_file(origin: Origin, form: SourceFormat, options: ReadOptions) -> Pars
     stamp = origin.stamp()
     scanned = scan_bytes(origin, naming_of(form, options))
     parts = cast("FileReader", _load_reader(form)).read_file(origin.open, options)
-    if next(iter(parts.blocks), None) is None:
-        raise BadContent("has no text in it")
+    _check_any_block(parts, options, "has no text in it")
     same = _UnchangedBlocks(origin=origin, form=form, stamp=stamp, blocks=parts.blocks)
     return _make_parsed(origin, scanned, parts._replace(blocks=same))
+
+
+def _check_any_block(parts: SourceParts, options: ReadOptions, otherwise: str) -> None:
+    if next(iter(parts.blocks), None) is None:
+        if any(item.without_text for item in parts.left_out):
+            raise BadContent(f"no row has text in its column {options.text_column!r}")
+        raise BadContent(otherwise)
 
 
 def _make_parsed(origin: Origin, scanned: Scan, parts: SourceParts) -> ParsedDocument:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, time
 from itertools import zip_longest
 from typing import Any, BinaryIO
@@ -11,8 +11,8 @@ from zipfile import ZipFile
 from openpyxl import load_workbook
 
 from quire.domain.data import Json
-from quire.domain.documents import AS_FOUND, Block, BlockType, ReadOptions
-from quire.sources.row_blocks import plain_value, row_block
+from quire.domain.documents import AS_FOUND, Block, BlockType, LeftOut, ReadOptions
+from quire.sources.row_blocks import lacks_text, plain_value, row_block, row_without_text
 from quire.sources.sheet_tables import (
     PieceKind,
     SheetPiece,
@@ -32,7 +32,8 @@ def read_file(open_source: Callable[[], BinaryIO], options: ReadOptions = AS_FOU
     with open_source() as file:
         check_archive(file, XLSX)
         has_formulas = _has_formulas(file)
-    return SourceParts("", _XlsxRows(open_source, options, has_formulas))
+    rows = _XlsxRows(open_source, options, has_formulas)
+    return SourceParts("", rows, rows.left_out)
 
 
 def _has_formulas(file: BinaryIO) -> bool:
@@ -54,9 +55,11 @@ class _XlsxRows:
     open_source: Callable[[], BinaryIO]
     options: ReadOptions
     has_formulas: bool
+    left_out: list[LeftOut] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Block]:
         index = 0
+        self.left_out.clear()
         with self.open_source() as file:
             values = load_workbook(file, read_only=True, data_only=True)
             # a formula that no program has calculated yet has no value: then it is read itself
@@ -76,6 +79,9 @@ class _XlsxRows:
         locator = {"type": "cells", "sheet": sheet, "range": _cell_range(piece.row)}
         above = (sheet,) if piece.kind is PieceKind.TITLE or not title else (sheet, title)
         if piece.kind is PieceKind.ROW:
+            if lacks_text(piece.values, self.options):
+                self.left_out.append(row_without_text(f"{sheet}, row {piece.row.number}"))
+                return None
             try:
                 block = row_block(index, piece.values, locator, self.options)
             except BadContent as error:
