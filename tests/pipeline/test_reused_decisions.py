@@ -47,6 +47,26 @@ def test_an_approved_answer_arrives_approved_with_who_and_when(world: Worlds) ->
     assert reused == {here.engine.get(2).rows()[1]["reused_from"]} != {None}
 
 
+def test_an_approval_of_a_reused_answer_arrives_with_the_next_reuse(world: Worlds) -> None:
+    here = world()
+    rows = rows_of(["Same words.", "Same words."])
+    extract(here, rows[:1])
+    extract(here, rows)
+    extract(here, [*rows, {"id": 8, "body": "New."}])
+    second, third = here.engine.get(2), here.engine.get(3)
+    for run, who in ((third, "bob"), (second, "ada")):
+        task: Any = run.rows()[1]["task_id"]
+        run.approve(task, who=who)
+    calls = here.model.calls
+
+    found = extract(here, [*rows, {"id": 9, "body": "Newer."}])
+
+    assert here.model.calls == calls + 1
+    assert [row["status"] for row in found] == ["confirmed", "confirmed", "accepted"]
+    assert decided(here.engine.get(4))[0] == decided(second)[1]
+    assert here.engine.get(1).rows()[0]["review"] == "unreviewed"
+
+
 def test_an_edit_arrives_where_key_and_text_are_the_same_and_is_asked_where_not(
     world: Worlds,
 ) -> None:
@@ -87,6 +107,19 @@ def test_an_edit_of_one_of_two_equal_rows_stays_with_it(world: Worlds) -> None:
 
     assert [row["word_count"] == 4711 for row in found] == [False, True, False]
     assert sum(here.model.packs) == 2
+
+
+def test_an_edit_of_a_row_without_a_key_stays_in_its_frame(world: Worlds) -> None:
+    here = world()
+    here.engine.extract(["Same words.", "Other words."], METADATA, model=SMALL)
+    here.engine.get(1).edit(1, MINE)
+
+    found = here.engine.extract(["Same words.", "New."], METADATA, model=SMALL)
+    again = here.engine.extract(["Same words.", "Other words."], METADATA, model=SMALL, new=True)
+
+    assert found[0]["word_count"] != 4711
+    assert sum(here.model.packs) == 2 + 2
+    assert again[0]["word_count"] == 4711
 
 
 def test_a_new_run_over_the_same_documents_takes_edits_too(world: Worlds) -> None:

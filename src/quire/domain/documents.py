@@ -10,6 +10,8 @@ from typing import NamedTuple, TypedDict
 from quire.domain.data import Json
 from quire.domain.ids import DocumentId, ResultId
 
+FRAME_SOURCE = "frame"  # where the rows of a frame come from, whichever frame it was
+
 
 class BlockType(StrEnum):
     """What a piece of a document is."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from quire.domain.data import Json
-from quire.domain.documents import Block, BlockType, ParsedDocument
+from quire.domain.documents import FRAME_SOURCE, Block, BlockType, ParsedDocument
 from quire.domain.errors import UsageError
 from quire.domain.ids import conv_uid, source_uid
 from quire.engine.extraction.frame_kinds import Frame, PandasFrame
@@ -26,7 +26,6 @@ from quire.engine.extraction.row_texts import (
     storable,
 )
 
-SOURCE = "frame"  # where such a document comes from, whichever frame it was
 TOOL = "quire-frame/1"
 REPRESENTATION = "rows"
 MOST_KEY = 2**63  # numbers from here on, and infinity, are no numbers in every JSON
@@ -102,11 +101,11 @@ def frame_document(reader: FrameReader) -> FrameDocument | None:
     if not positions:
         return None
     parsed = ParsedDocument(
-        source_uid=source_uid(SOURCE, digest.digest()),
-        source_type=SOURCE,
+        source_uid=source_uid(FRAME_SOURCE, digest.digest()),
+        source_type=FRAME_SOURCE,
         source_filesize=size,
         source_total_characters=characters,
-        source_locator=SOURCE,
+        source_locator=FRAME_SOURCE,
         title=f"{len(positions):,} row{'s' * (len(positions) > 1)}",
         conv_uid=conv_uid(TOOL, REPRESENTATION, digest.digest()),
         parsing_tool=TOOL,

@@ -50,7 +50,9 @@ class EditedResult(NamedTuple):
 
     root_id: ResultId  # where it was written
     question_hash: bytes
-    source: str
+    source_type: str
+    source_uid: str
+    source_locator: str
     locator: str  # JSON; "" of a whole document
     data: str  # JSON
     review_state: str
@@ -61,6 +63,17 @@ class EditedResult(NamedTuple):
     def review(self) -> ReviewMark:
         """Who wrote it, and when."""
         return ReviewMark(self.review_state, self.reviewer, self.reviewed_at)
+
+
+class AskedSubject(NamedTuple):
+    """What a task asks, and about what."""
+
+    task_id: TaskId
+    question_hash: bytes
+    source_type: str
+    source_uid: str
+    source_locator: str
+    locator: str  # JSON; "" of a whole document
 
 
 # task, its version, attempt, gates, data and notes as JSON, root, who made it, and the review
@@ -154,9 +167,9 @@ class Questions(Table):
         found = self._list(EditedResult, "edited_results")
         return sorted(found, key=lambda edit: edit.reviewed_at or 0)
 
-    def sources_of_tasks(self, tasks: Sequence[TaskId]) -> list[tuple[TaskId, bytes, str, str]]:
+    def sources_of_tasks(self, tasks: Sequence[TaskId]) -> list[AskedSubject]:
         """What some tasks ask, and of what: the source, and the place in it."""
-        return self._run("sources_of_tasks", ids=list(tasks))
+        return self._list(AskedSubject, "sources_of_tasks", ids=list(tasks))
 
     def follow_tasks(self, pairs: Sequence[tuple[TaskId, TaskId]]) -> None:
         """Let tasks wait for the answer of another, which asks the same."""

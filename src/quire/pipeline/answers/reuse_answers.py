@@ -222,9 +222,9 @@ def _find_answers(
     ]
 
 
-def _preference(asker: Asker) -> tuple[bool, int]:
-    """What a person approved first, then the newest."""
-    return asker.is_approved, asker.result_id or 0
+def _preference(asker: Asker) -> tuple[bool, int, int]:
+    """What a person approved first, the newest decision; then the newest answer."""
+    return asker.is_approved, asker.reviewed_at or 0, asker.result_id or 0
 
 
 def _reused_answer(task: ReadyTask, asker: Asker, verdict: Verdict) -> ReusedAnswer:

@@ -2,18 +2,20 @@
 
 A model's answer fits every text that says the same. What a person wrote in its place may come from
 knowing more than the text: it is taken only for the same row of the same source, by its key or
-place, with the same content. Elsewhere the question is asked.
+place, with the same content. Elsewhere the question is asked. Frames have no name that tells them
+apart: their rows are the same by their keys, and by their places only in the very same frame.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from quire.domain.data import JsonObject, plain_json, stored_json
+from quire.domain.data import JsonObject, as_object, plain_json, stored_json
+from quire.domain.documents import FRAME_SOURCE
 from quire.domain.gates import Judgement, ReadingNote
 from quire.domain.ids import AttemptId, ResultId
 from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
-from quire.ledger.tables.questions import NOT_REVIEWED, EditedResult, ReviewMark
+from quire.ledger.tables.questions import NOT_REVIEWED, AskedSubject, EditedResult, ReviewMark
 from quire.pipeline.answers.judging import judge_further, parts_of
 from quire.pipeline.contexts import LaneContext
 
@@ -41,7 +43,7 @@ def find_edits(
     if not ready or context.stage.schema is None:
         return []
     known = {
-        (bytes(edit.question_hash), edit.source, edit.locator): edit
+        _subject(edit): edit
         for edit in tx.questions.edited_results()  # of one subject the newest, which comes last
         if bytes(edit.question_hash).startswith(context.question)
     }
@@ -50,11 +52,21 @@ def find_edits(
     tasks = {task.id: task for task in ready}
     subjects = tx.questions.sources_of_tasks(sorted(tasks))
     found = [
-        (tasks[task], known[bytes(question), source, locator])
-        for task, question, source, locator in subjects
-        if (bytes(question), source, locator) in known
+        (tasks[asked.task_id], edit) for asked in subjects if (edit := known.get(_subject(asked)))
     ]
     return [answer for answer in _judge(tx, context, found) if answer is not None]
+
+
+def _subject(asked: AskedSubject | EditedResult) -> tuple[bytes, str, str]:
+    """What is asked, of which source, and where in it."""
+    source = asked.source_locator
+    if asked.source_type == FRAME_SOURCE and not _has_key(asked.locator):
+        source = asked.source_uid
+    return bytes(asked.question_hash), source, asked.locator
+
+
+def _has_key(locator: str) -> bool:
+    return bool(locator) and "key" in as_object(stored_json(locator))
 
 
 def _judge(

@@ -19,6 +19,7 @@ from quire.gates.shape import Shape
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.controls import TaskForDecision
 from quire.pipeline.answers.notifications import lift_holds
+from quire.pipeline.answers.reuse_approvals import offer_approved_answer
 from quire.pipeline.calls.record import drop_requests
 from quire.pipeline.commands.control import register_command, uncancelled_run
 from quire.pipeline.commands.retry import reset_dependants
@@ -63,6 +64,7 @@ def approve(
         return _repeated_decision(spec, found)
     if not tx.controls.review_result(ReviewMove.APPROVE, result, request.reviewer, request.now):
         raise _overtaken_error(found)
+    offer_approved_answer(tx, found.stage_id, found.id)
     return _confirm_result(tx, spec, found, request, EventKind.APPROVED)
 
 

@@ -20,11 +20,12 @@ UPDATE tasks SET question_hash = rows.question_hash FROM rows WHERE tasks.id = r
 -- name: askers_by_id
 -- Tasks that ask what others do, each with the answer that those may take: accepted, whole here, and nobody's but the
 -- model's. An answer that was itself taken from elsewhere says where it was given; one that a person approved, who and when.
-SELECT t.id, t.stage_id, t.state, t.question_hash, r.id, coalesce(o.id, r.id), coalesce(o.task_id, t.id), r.attempt_id, r.notes,
+SELECT t.id, t.stage_id, t.state, t.question_hash, r.id, coalesce(root.id, o.id, r.id), coalesce(root.task_id, o.task_id, t.id), r.attempt_id, r.notes,
     r.review_state, r.reviewer, r.reviewed_at, CASE WHEN r.review_state = 'approved' THEN r.data END
 FROM tasks t LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL AND r.origin = 'model'
     AND r.review_state IN ('unreviewed', 'approved') AND r.data IS NOT NULL AND r.attempt_id IS NOT NULL
 LEFT JOIN results o ON o.id = r.reused_from
+LEFT JOIN results root ON root.id = o.reused_from -- the copy, in a fork, of what was taken
 WHERE t.workspace_id = :workspace AND t.id IN (:ids...) ORDER BY t.id
 
 -- name: asked_questions
@@ -47,7 +48,7 @@ SELECT rows.task_id, rows.version, rows.attempt_id, rows.gate_version, rows.data
 
 -- name: edited_results
 -- What persons wrote in the place of answers, each with its subject; there are as many as persons write.
-SELECT coalesce(r.reused_from, r.id), t.question_hash, coalesce(d.source_locator, ''), coalesce(b.locator, t.part, ''), r.data, r.review_state, r.reviewer, r.reviewed_at
+SELECT coalesce(r.reused_from, r.id), t.question_hash, d.source_type, d.source_uid, d.source_locator, coalesce(b.locator, t.part, ''), r.data, r.review_state, r.reviewer, r.reviewed_at
 FROM results r JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace AND t.state = 'done'
 LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
@@ -55,7 +56,7 @@ WHERE r.origin = 'person' AND r.superseded_at IS NULL AND r.data IS NOT NULL ORD
 
 -- name: sources_of_tasks
 -- What some tasks ask, and of what in which source.
-SELECT t.id, t.question_hash, d.source_locator, coalesce(b.locator, t.part, '')
+SELECT t.id, t.question_hash, d.source_type, d.source_uid, d.source_locator, coalesce(b.locator, t.part, '')
 FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.id IN (:ids...) ORDER BY t.id
