@@ -12,7 +12,7 @@ def test_results_are_shown_and_written_of_any_stage(notes: Quire, folder: Path) 
     notes("run", "--recipe", "notes.toml", *MODEL)
 
     shown = notes("show", "--stage", "points").stdout
-    assert "the first 4 of 4 tasks of points, run 1 · simulated" in shown
+    assert "all 4 tasks of points, run 1 · simulated" in shown
     assert [item["subject"]["sample"] for item in notes.json("show", "--stage", "points")] == [
         *(0, 1, 0, 1)
     ]
