@@ -86,3 +86,19 @@ def test_a_store_that_refuses_or_a_package_that_is_missing_is_told_in_a_line(
     monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(UsageError, match=r"s3:// needs a package.*; pip install 'quire\[s3\]'"):
         run.export("s3://exports/out.csv")
+
+
+def test_an_address_that_names_no_place_is_refused_and_nothing_is_written(
+    world: Worlds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = world()
+    here.ingest(sentences(1))
+    run = here.run()
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+
+    for address in ("s3://", "s3:///", "gs://bucket", "memory://"):
+        with pytest.raises(UsageError, match="does not say where in the store"):
+            run.export(address)
+
+    assert not list(Path().iterdir())

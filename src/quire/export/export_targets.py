@@ -15,6 +15,7 @@ from quire.domain.errors import UsageError
 
 STDOUT = "-"
 _CLIENTS = ("botocore", "aiohttp")  # whose errors are none of the system's
+_WITHOUT_BUCKETS = ("file", "local", "memory")  # schemes whose first name may be the object's
 _PIECE = 1 << 20  # bytes compared at once
 _KEYS = "are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY set, or a profile?"
 
@@ -31,6 +32,16 @@ class ExportTarget:
 def is_remote(path: str) -> bool:
     """Whether it is an address, such as `s3://bucket/name`."""
     return "://" in path
+
+
+def check_address(path: str, *, folder: bool) -> None:
+    """Refuse an address that names no bucket, or no object in it; a bucket may be a folder."""
+    scheme, mark, rest = path.partition("://")
+    names = [name for name in rest.split("/") if name]
+    wanted = 1 if folder or scheme in _WITHOUT_BUCKETS else 2
+    if mark and len(names) < wanted:
+        example = f"{scheme}://bucket/{'folder/' if folder else 'name.csv'}"
+        raise UsageError(f"{path} does not say where in the store", f"such as {example}")
 
 
 @contextmanager

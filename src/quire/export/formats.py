@@ -10,7 +10,7 @@ from quire.domain.recipes import Stage
 from quire.export import jsonl, parquet, xlsx
 from quire.export.bundle import BundleOrder, write_bundle
 from quire.export.delimited import METADATA_ENDING, delimited_lines, describe_columns
-from quire.export.export_targets import STDOUT, open_target
+from quire.export.export_targets import STDOUT, check_address, open_target
 from quire.export.flat_tables import FlatTable, flat_table
 from quire.export.result_selection import (
     ALL,
@@ -120,10 +120,13 @@ def check_output(name: str | None, path: str) -> None:
         check_format(name, path)
     elif path == STDOUT:
         raise UsageError("a bundle is a folder of files", "say where: -o folder/")
+    else:
+        check_address(path, folder=True)
 
 
 def check_format(name: str | None, path: str = STDOUT) -> ExportFormat:
     """The format of a name, or else of a file's ending; refuse what is none, and what differs."""
+    check_address(path, folder=False)
     ending = PurePosixPath(path).suffix.lower()
     of_ending = {end: form for form in FORMATS.values() for end in form.endings}.get(ending)
     if name is None:
