@@ -106,6 +106,23 @@ def test_objects_may_be_of_a_dataclass(here: World) -> None:
     assert isinstance(found[0], Count)
 
 
+def test_fields_that_an_answer_lacks_are_the_defaults_of_the_class(
+    here: World, tmp_path: Path
+) -> None:
+    class Rated(BaseModel):
+        words: int
+        score: float = 0.5
+        remark: str | None = "none"
+
+    (tmp_path / "a.txt").write_text("One thing.")
+    run = here.engine.get(extract(here, tmp_path / "a.txt", Rated).run)
+    run.edit(int(str(run.rows()[0]["task_id"])), {"words": 2})
+
+    found = extract(here, tmp_path / "a.txt", Rated, as_="objects")
+
+    assert (list(found), found.errors) == ([Rated(words=2)], {})
+
+
 def test_a_class_may_refuse_what_its_schema_allows(here: World) -> None:
     class Strict(BaseModel):
         words: int

@@ -157,15 +157,18 @@ class FileRows:
             for _ in item.files[1:]:
                 yield from (outcome.without_cost() for outcome in first)
 
-    def find_units(self, rows: Sequence[Mapping[str, Json]], schema: Schema) -> list[FileUnit]:
+    def find_units(
+        self, rows: Sequence[Mapping[str, Json]], answers: Mapping[Json, Json], schema: Schema
+    ) -> list[FileUnit]:
         """What became of documents, sections or pages, of each file; it is paid once."""
         files = {item.document.conv_uid: item.files for item in self._documents.values()}
         quoted = [column.name for column in quote_columns(schema.quoted_fields)]
         of_tasks: dict[Json, list[FileUnit]] = {}
         for row in rows:  # one for each path that the ledger knows, named in this call or not
             read = _UnitReader(row, schema.properties, quoted)
-            outcome = read.outcome()
-            units = of_tasks.setdefault(row[read.column("task_id")], [])
+            task = row[read.column("task_id")]
+            outcome = read.outcome(answers.get(task))
+            units = of_tasks.setdefault(task, [])
             if units:
                 continue
             for file in files[str(row[read.column("conv_uid")])]:
@@ -196,9 +199,10 @@ class _UnitReader(NamedTuple):
     def column(self, name: str) -> str:
         return f"quire_{name}" if name in self.fields else name
 
-    def outcome(self) -> RowOutcome:
+    def outcome(self, answer: Json) -> RowOutcome:
+        """What became of it; the answer itself says which fields it lacks, columns do not."""
         status, error, cost = (self.row[self.column(name)] for name in OUTCOME_COLUMNS)
-        data = {name: self.row.get(name) for name in self.fields} if status in WITH_DATA else None
+        data = answer if status in WITH_DATA else None
         why = None if error is None else str(error)
         quotes = tuple(self.row.get(self.column(name)) for name in self.quoted)
         return RowOutcome(str(status), why, data, from_usd(str(cost)), quotes=quotes)

@@ -19,7 +19,7 @@ from quire.engine.extraction.file_rows import (
 from quire.engine.extraction.frame_answers import ROWS, AnswerForm, RunFacts, give_back
 from quire.engine.extraction.frame_documents import frame_document, make_reader
 from quire.engine.extraction.frame_kinds import Frame, path_names, read_frame
-from quire.engine.extraction.row_outcomes import in_row_order, run_outcomes
+from quire.engine.extraction.row_outcomes import in_row_order, run_outcomes, task_answers
 from quire.engine.extraction.row_stream import (
     OutcomeReader,
     StreamedRow,
@@ -216,7 +216,8 @@ class RowExtractor:
     def _collect(self, job: RowJob, wanted: AnswerForm, run: RunHandle, before: Progress) -> Any:
         outcomes = run_outcomes(self._parts.context.ledger, run.id)
         if isinstance(job.frame, FileRows) and job.is_of_larger_units:
-            units = job.frame.find_units(run.rows(), job.asked.schema)
+            answers = task_answers(self._parts.context.ledger, run.id)
+            units = job.frame.find_units(run.rows(), answers, job.asked.schema)
             wanted = wanted._replace(frame=unit_frame(units))
             outcomes = iter([unit.outcome for unit in units])
         elif isinstance(job.frame, FileRows):

@@ -49,6 +49,16 @@ def run_outcomes(ledger: Ledger, run: RunId) -> Iterator[RowOutcome]:
             yield from _chunk_outcomes(tx, chunk)
 
 
+def task_answers(ledger: Ledger, run: RunId) -> dict[Json, Json]:
+    """The data of every task of a run, as it was given: a field that is missing is not there."""
+    with ledger.snapshot() as tx:
+        return {
+            task.task_id: read_stored(task.task_id, task.data)
+            for task in tx.results.outcomes_of_run(run)
+            if task.data is not None
+        }
+
+
 def only_stage(tx: Transaction, run: RunId) -> StageId:
     """The one stage of a schema's run."""
     return tx.runs.stages_of_run(run)[0].id
