@@ -258,6 +258,15 @@ def test_rows_without_text_are_counted_and_listed_on_request(quire: Quire, folde
     ]
 
 
+def test_rows_left_out_of_a_known_file_are_not_told_in_part(quire: Quire, folder: Path) -> None:
+    (folder / "rows.csv").write_text("id,a\n1,\n2,x\n3,\n")
+    quire("ingest", "rows.csv", "--text-column", "a")
+
+    again = quire("ingest", "rows.csv", "--text-column", "a").stdout
+
+    assert again == "0 documents, 0 blocks new; 1 already here\n"
+
+
 def test_an_encoding_that_there_is_not_is_told_once(quire: Quire, folder: Path) -> None:
     (folder / "a.txt").write_text("x")
 

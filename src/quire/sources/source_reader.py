@@ -120,6 +120,7 @@ def _read_rows(origin: Origin, form: SourceFormat, options: ReadOptions) -> Pars
     scanned = scan(origin, naming_of(form, options, named))
     parts = SourceParts("", rows, left_out)
     _check_any_block(parts, options, "has no rows")
+    left_out.clear()  # what stands before the first block is not all; reading the blocks notes it
     same = _UnchangedBlocks(origin=origin, form=form, stamp=stamp, blocks=rows)
     parsed = _make_parsed(origin, scanned, parts._replace(blocks=same))
     return replace(parsed, delimiter=found)
