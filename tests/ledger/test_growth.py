@@ -83,7 +83,7 @@ def _send_more(tx: Transaction) -> None:
     contexts = Contexts()
     context = contexts.of_lane(tx, lane)
     assert prepare(tx, contexts, context, NOW) > 16
-    _expect(16, claim(tx, contexts, context, Sender(add_worker(tx), KEYLESS_ACCOUNT), 16, NOW))
+    _expect(8, claim(tx, contexts, context, Sender(add_worker(tx), KEYLESS_ACCOUNT), 8, NOW))
 
 
 def _sweep(tx: Transaction) -> None:
