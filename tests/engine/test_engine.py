@@ -49,7 +49,10 @@ def test_five_lines_of_python_turn_a_folder_into_rows(docs: Path, tmp_path: Path
     q.close()
 
 
-def test_an_engine_may_be_told_an_environment_of_its_own(docs: Path, tmp_path: Path) -> None:
+def test_an_engine_may_be_told_an_environment_of_its_own(
+    docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # a quire.toml above would win over any environment
     told = {"QUIRE_LEDGER": str(tmp_path / "told.db"), "QUIRE_MODEL": "simulated/small"}
 
     with quire.open(environment=told) as q:
