@@ -33,6 +33,7 @@ from quire.pipeline.commands.corpus import add_blocks
 from quire.pipeline.commands.start import Order, start
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.stages.advance import advance
+from quire.planning.first_calls import LEAST_UNHEARD
 from quire.providers.catalog import find_model
 from quire.recipes.policy_layers import resolve_policy
 from quire.recipes.user_schemas import extraction_recipe
@@ -166,7 +167,10 @@ def send_all(ledger: Ledger, contents: Sequence[str] = ("one",)) -> tuple[Place,
     place = run_with_ready_tasks(ledger, contents)
     with ledger.transaction() as tx:
         pack_tasks(tx, place)
-        return place, [outgoing.call.attempt_id for outgoing in claim_requests(tx, place)]
+        sent = claim_requests(tx, place)
+        while len(sent) % LEAST_UNHEARD == 0 and (more := claim_requests(tx, place)):
+            sent += more  # first calls go a few at a time
+        return place, [outgoing.call.attempt_id for outgoing in sent]
 
 
 def reply(text: str = "{}", *, stop: Stop = Stop.END, reasoning: str = "") -> Reply:
