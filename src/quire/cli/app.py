@@ -34,6 +34,7 @@ _COMMANDS = {
     "attach": OwnCommand(RUN, "run:attach", "quire attach 3"),
     "probe": OwnCommand(RUN, "probe:probe", "quire probe --schema clauses --sample 50"),
     "work": OwnCommand(RUN, "run:work", "quire work --workers 4 --until-idle"),
+    "serve": OwnCommand(RUN, "serve:serve", "quire serve --port 8321"),
     "models": OwnCommand(LOOK, "models:models", "quire models gpt-6 --check"),
     "runs": OwnCommand(LOOK, "runs:runs", "quire runs"),
     "status": OwnCommand(LOOK, "runs:status", "quire status 3 --policy"),

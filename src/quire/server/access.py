@@ -1,0 +1,98 @@
+"""Access: who asks, what they may do, and which requests are refused before anybody looks at them.
+
+The idea. A server on this machine lets everybody in who sits at it, so it must know that a request
+comes from there: a page of another site could make a browser send one (forged requests), or give
+its own name this machine's address (rebinding). So the Host must be a name of ours, and whatever
+changes something must come from a page of ours, or from no page at all.
+"""
+
+from enum import IntEnum
+from typing import Annotated, NamedTuple
+
+from fastapi import Depends, Request
+
+from quire.domain.errors import UsageError
+from quire.engine import Engine
+from quire.server.site import Site
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_OWN_PAGES = frozenset({"same-origin", "none"})  # what a browser says of requests that we want
+
+
+class AccessRole(IntEnum):
+    """What somebody may do; each may do what those before it may."""
+
+    VIEWER = 1  # look at everything but keys
+    REVIEWER = 2  # decide about results
+    OPERATOR = 3  # bring documents in, start and steer runs
+    ADMIN = 4  # keys, tokens, wallets, policy
+
+
+class Principal(NamedTuple):
+    """Who asks, as what, and in which workspace."""
+
+    name: str
+    role: AccessRole
+    workspace: str
+    local: bool = False  # nobody signed in: whoever sits at this machine
+
+
+class Forbidden(UsageError):
+    """This is not for you."""
+
+
+class Unauthorized(UsageError):
+    """Sign in first."""
+
+
+def site_of(request: Request) -> Site:
+    """The site that a request came to."""
+    site: Site = request.app.state.site
+    return site
+
+
+def find_principal(request: Request) -> Principal:
+    """Who sent a request."""
+    site = site_of(request)
+    if site.settings.local:
+        return Principal("", AccessRole.ADMIN, site.settings.workspace, local=True)
+    raise Unauthorized("sign in, or send a token: Authorization: Bearer qt_…")
+
+
+def requires(role: AccessRole) -> object:
+    """Let a route be used by this role and those above it."""
+
+    def check(principal: Annotated[Principal, Depends(find_principal)]) -> Principal:
+        if principal.role < role:
+            needed, own = role.name.lower(), principal.role.name.lower()
+            raise Forbidden(f"this needs the role {needed}, and yours is {own}")
+        return principal
+
+    return Depends(check)
+
+
+def find_engine(
+    request: Request, principal: Annotated[Principal, Depends(find_principal)]
+) -> Engine:
+    """The engine of the workspace of whoever asks."""
+    return site_of(request).engine(principal.workspace)
+
+
+AskedEngine = Annotated[Engine, Depends(find_engine)]
+
+
+def refusal_of_request(request: Request) -> str:
+    """Why a request is refused whoever sent it; empty: it is not."""
+    settings = site_of(request).settings
+    host = request.headers.get("host", "")
+    name = host if host.endswith("]") else host.rpartition(":")[0] or host
+    if name not in settings.host_names:
+        return f"this server is not called {name or 'nothing'}"
+    if request.method in SAFE_METHODS:
+        return ""
+    origin = request.headers.get("origin")
+    if origin is not None and origin.partition("://")[2] != host:
+        return "this request comes from a page of another site"
+    if request.headers.get("sec-fetch-site", "none") not in _OWN_PAGES:
+        return "this request comes from a page of another site"
+    return ""

@@ -1,0 +1,59 @@
+"""Errors as responses: one shape, the words of the command line, a status by who must act."""
+
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+
+from quire.domain.errors import (
+    Conflict,
+    Error,
+    IllegalMove,
+    LedgerError,
+    NotFound,
+    OutOfFunds,
+    UsageError,
+)
+from quire.server.access import Forbidden, Unauthorized
+
+# The first class that fits decides.
+STATUS: tuple[tuple[type[Error], int], ...] = (
+    (Unauthorized, 401),
+    (OutOfFunds, 402),
+    (Forbidden, 403),
+    (NotFound, 404),
+    (Conflict, 409),
+    (IllegalMove, 409),
+    (UsageError, 422),
+    (LedgerError, 503),
+    (Error, 500),
+)
+
+
+class ProblemBody(BaseModel):
+    """What went wrong, and what to do."""
+
+    kind: str  # of the error, such as NotFound
+    message: str
+    fix: str = ""
+
+
+class ApiErrorBody(BaseModel):
+    """The one shape of every error."""
+
+    error: ProblemBody
+
+
+def status_of(error: Error) -> int:
+    """The HTTP status of an error."""
+    return next(status for kind, status in STATUS if isinstance(error, kind))
+
+
+def error_response(error: Error) -> JSONResponse:
+    """An error as a response."""
+    body = ProblemBody(kind=type(error).__name__, message=error.message, fix=error.fix)
+    return JSONResponse(ApiErrorBody(error=body).model_dump(), status_of(error))
+
+
+def plain_error(status: int, kind: str, message: str) -> JSONResponse:
+    """The same shape for what the framework refuses."""
+    body = ProblemBody(kind=kind, message=message)
+    return JSONResponse(ApiErrorBody(error=body).model_dump(), status)

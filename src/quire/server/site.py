@@ -1,0 +1,46 @@
+"""The site: the engines that a server asks, one a workspace, and how it lets people in."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from quire.engine import Engine
+
+LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")  # that a server on this machine may be called
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteSettings:
+    """What was said when the server was started."""
+
+    local: bool = True  # only this machine reaches it, and nobody signs in
+    host_names: tuple[str, ...] = LOCAL_NAMES  # other names in a Host header are refused
+    workspace: str = "local"  # of whom nobody asks where from
+
+
+@dataclass(slots=True)
+class Site:
+    """What all requests of a server share; its parts are safe to use from any thread."""
+
+    open_engine: Callable[[str], Engine]  # on the ledger of a workspace
+    settings: SiteSettings = field(default_factory=SiteSettings)
+    _engines: dict[str, Engine] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def engine(self, workspace: str) -> Engine:
+        """The engine of a workspace, opened when it is first asked for."""
+        with self._lock:
+            if workspace not in self._engines:
+                self._engines[workspace] = self.open_engine(workspace)
+            return self._engines[workspace]
+
+    def close(self) -> None:
+        """Let go of every ledger."""
+        with self._lock:
+            for engine in self._engines.values():
+                engine.close()
+            self._engines.clear()

@@ -1,0 +1,62 @@
+"""Pages: how they are rendered, what all of them know, and where their files are."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fastapi import FastAPI, Request
+from fastapi.responses import HTMLResponse
+from fastapi.staticfiles import StaticFiles
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from quire.domain.pricing import dollars
+from quire.domain.version import VERSION
+from quire.server.access import Principal
+
+_HERE = Path(__file__).parent
+
+
+class Tab(NamedTuple):
+    """A place that every page links to."""
+
+    path: str
+    name: str
+
+
+TABS = (
+    Tab("/", "Home"),
+    Tab("/documents", "Documents"),
+    Tab("/new", "New run"),
+    Tab("/runs", "Runs"),
+    Tab("/spend", "Spend"),
+    Tab("/settings", "Settings"),
+)
+
+
+def make_templates() -> Environment:
+    """The templates: every value is escaped, and a name that nobody gave is an error."""
+    templates = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    templates.filters["dollars"] = dollars
+    return templates
+
+
+_TEMPLATES = make_templates()
+
+
+def render(request: Request, name: str, principal: Principal, **values: Any) -> HTMLResponse:
+    """A page from its template."""
+    here = request.url.path
+    page = _TEMPLATES.get_template(name).render(
+        tabs=TABS, here=here, principal=principal, version=VERSION, **values
+    )
+    return HTMLResponse(page)
+
+
+def add_static_files(app: FastAPI) -> None:
+    """Serve the style sheet and the script."""
+    app.mount("/static", StaticFiles(directory=_HERE / "static"), name="static")

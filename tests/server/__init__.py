@@ -1,0 +1,1 @@
+"""Tests of the HTTP API, through the in-process client of its framework."""
