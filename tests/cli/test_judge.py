@@ -286,3 +286,18 @@ def test_an_experiment_that_may_cost_too_much_is_not_started(pilot: Quire) -> No
 
     assert "this may cost up to $" in refused.stderr
     assert pilot("runs").stdout.startswith("no runs yet")
+
+
+def test_an_experiment_spends_from_a_wallet_within_its_budget(pilot: Quire) -> None:
+    pilot("wallet", "create", "lab", "--credit", "1")
+
+    held = pilot("judge", "run", FILE, "--wallet", "lab", "--budget", "0.000001", code=4)
+    stands = pilot("judge", "status", "1").stdout
+    done = pilot("judge", "run", FILE, "--budget", "0.5")
+
+    assert "is held (funds): its budget needs $" in held.stderr
+    assert "money budget $0.000001, wallet lab, $0 spent" in " ".join(stands.split())
+    assert "24 of 24 tasks done" in done.stdout
+    assert "(forecast $" in done.stdout
+    (wallet,) = pilot.json("wallet", "show")
+    assert wallet["balance_pico"] == 10**12 - pilot.json("spend")["total"]["cost_pico"]

@@ -225,7 +225,7 @@ def _sum_up(engine: "Engine", now: Progress, code: int, forecast: int | None) ->
         say(f"  {stages_summary(now)}")
         if incomplete := incomplete_words(now, incomplete_results(engine, now)):
             say(f"  {incomplete}")
-    say(f"  {_spending_words(now, forecast)}")
+    say(f"  {spending_words(now, forecast)}")
     for passed in _deadline_events(engine, run) if policy_value(head, "deadline") else ():
         say(f"  {passed}")
     reason = direct_reason(head, now) if code in (DONE, SOME_FAILED) else ""
@@ -261,7 +261,8 @@ def task_counts(now: Progress) -> str:
     return ", ".join(parts)
 
 
-def _spending_words(now: Progress, forecast: int | None) -> str:
+def spending_words(now: Progress, forecast: int | None) -> str:
+    """What a run took so far, beside what it was forecast to."""
     presumed = f" + at most {dollars(now.presumed_pico)} presumed" if now.presumed_pico else ""
     compared = f" ({_forecast_comparison(now, forecast)})" if forecast is not None else ""
     parts = [

@@ -9,7 +9,14 @@ import typer
 
 from quire.cli import options as of
 from quire.cli.live_progress import drive, tell_detached
-from quire.cli.order_options import FromStage, ReuseRun, StopAfter, reuse_from_options
+from quire.cli.order_options import (
+    Budget,
+    FromStage,
+    ReuseRun,
+    StopAfter,
+    Wallet,
+    reuse_from_options,
+)
 from quire.cli.printing import (
     SIMULATED,
     model_label,
@@ -26,15 +33,16 @@ from quire.cli.recipe_forecasts import expected_totals, print_recipe_forecast
 from quire.cli.run_summary import (
     continue_after_stop,
     exit_code,
+    money_words,
     progress_json,
     requested_stop,
+    spending_words,
     status_words,
     task_counts,
 )
 from quire.cli.session import HELD, INTERRUPTED, engine_for, print_outcome, session
 from quire.domain.data import Json
 from quire.domain.ids import RunId
-from quire.domain.pricing import dollars
 from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
 
@@ -76,14 +84,16 @@ def opening_line(view: ExperimentView, now: Progress, *, goes_on: bool) -> str:
     return f"run {view.run}: {about}"
 
 
-def print_summary(context: typer.Context, view: ExperimentView, now: Progress, code: int) -> None:
-    """Say how it ended and what to do next."""
+def print_summary(
+    context: typer.Context, view: ExperimentView, now: Progress, code: int, forecast: int | None
+) -> None:
+    """Say how it ended, what it cost beside its forecast, and what to do next."""
     quiet = session(context).quiet
     if not quiet:
         simulated = all(model.startswith(f"{SIMULATED}/") for model in view.experiment.models)
         words = f"{status_words(now, code)}: {_counts(now)}"
         say(f"run {now.run_id} {words}{' · simulated' * simulated}")
-        say(f"  {spending_words(now)}")
+        say(f"  {spending_words(now, forecast)}")
     if now.state == RunState.RUNNING and not requested_stop(now):
         for hold in now.holds:
             note(f"quire: run {now.run_id} is held ({hold.kind.value}): {hold.detail}")
@@ -127,16 +137,6 @@ def _counts(now: Progress) -> str:
     if untouched and now.state != RunState.RUNNING:  # there was nothing for a critic to judge
         return f"{task_counts(now)}, {untouched:,} never asked"
     return task_counts(now)
-
-
-def spending_words(now: Progress) -> str:
-    """What it took so far."""
-    presumed = f" + at most {dollars(now.presumed_pico)} presumed" if now.presumed_pico else ""
-    again = f", {now.resent:,} sent again" if now.resent else ""
-    return (
-        f"{quantity(now.calls, 'call')} answered{again} · {now.input_tokens:,} tokens in,"
-        f" {now.output_tokens:,} out · {dollars(now.cost_pico)}{presumed}"
-    )
 
 
 def stage_rows(view: ExperimentView, now: Progress) -> Iterator[list[object]]:
@@ -226,6 +226,8 @@ def run(
     stop_after: StopAfter = None,
     reuse: ReuseRun = None,
     from_stage: FromStage = None,
+    wallet: Wallet = None,
+    budget: Budget = None,
     new: of.New = False,
     max_cost: of.MaxCost = None,
     detach: of.Detach = False,
@@ -236,9 +238,10 @@ def run(
     from quire.kits.judge.experiment_runs import plan_experiment, start_experiment
 
     settings: dict[str, Any] = {**policy, "stop_after": stop_after, "new": new, "limit": limit}
+    settings |= {"wallet": wallet, "budget_usd": budget, "max_cost_usd": max_cost}
     with engine_for(context, make=True) as engine:
         kept = reuse_from_options(reuse, from_stage)
-        handle = start_experiment(engine, file, reuse=kept, max_cost_usd=max_cost, **settings)
+        handle = start_experiment(engine, file, reuse=kept, **settings)
         if detach:
             tell_detached(context, handle, as_json=as_json)
             return
@@ -252,7 +255,7 @@ def run(
         if as_json:
             print_json(experiment_json(engine, view, now) | {"exit_code": code})
         else:
-            print_summary(context, view, now, code)
+            print_summary(context, view, now, code, engine.spend.forecast_cost(handle.id))
     raise typer.Exit(code)
 
 
@@ -278,7 +281,8 @@ def status(
             (f"run {view.run}", run_status(now, workers)),
             *experiment_pairs(view.experiment),
             ("tasks", _counts(now)),
-            ("calls", spending_words(now)),
+            ("calls", spending_words(now, None)),
+            ("money", money_words(now.money) if now.money else ""),
             ("batches", outstanding_batches(now, workers, views)),
             ("started", moment(head.started_at)),
             ("ended", moment(head.ended_at)),

@@ -12,6 +12,7 @@ from quire.domain.ids import DocumentId, RunId
 from quire.domain.recipes import Recipe
 from quire.domain.runs import Run
 from quire.engine import Engine, Plan, RunHandle, RunOutcomes, TaskOutcome
+from quire.engine.wallets import Dollars
 from quire.kits.judge.experiment import (
     EXPERIMENT,
     Experiment,
@@ -44,6 +45,8 @@ def start_experiment(  # noqa: PLR0913 - all that a person may say of a run
     stop_after: str | None = None,
     reuse: tuple[int, str] | None = None,
     new: bool = False,
+    wallet: str | None = None,
+    budget_usd: Dollars | None = None,
     max_cost_usd: float | None = None,
     **policy: Json,
 ) -> RunHandle:
@@ -59,7 +62,7 @@ def start_experiment(  # noqa: PLR0913 - all that a person may say of a run
         new=new,
         policy=policy,
     )
-    return engine.start(order, max_cost_usd)
+    return engine.start(engine.orders.with_funds(order, wallet, budget_usd), max_cost_usd)
 
 
 def plan_experiment(
