@@ -100,3 +100,10 @@ def test_help_shows_how_to_go_in_batches(quire: Quire) -> None:
 @pytest.mark.parametrize("args", ["", "run", "batches", "batches show", "judge run"])
 def test_help_lists_itself_as_the_flag_that_it_is(quire: Quire, args: str) -> None:
     assert "<bool>" not in quire(*args.split(), "--help").stdout
+
+
+def test_help_says_what_needs_which_extra(quire: Quire) -> None:
+    said = " ".join(quire("ingest", "--help").stdout.split())
+
+    assert "with the extra files also rst, docx, pdf, xlsx, pptx" in said
+    assert "with the extra frames also parquet" in said

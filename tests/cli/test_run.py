@@ -202,3 +202,20 @@ def test_blocks_that_an_earlier_run_has_answers_to_are_named_before_they_are_ask
     assert "1 call · " in more.stdout
     assert "30 answered before: $" in more.stdout
     assert "has answers" not in ready(*run, "--new").stderr
+
+
+def test_answers_about_documents_that_are_taken_are_not_told_as_asked_again(
+    ready: Quire, tmp_path: Path
+) -> None:
+    run = ("run", "-s", "clauses", "-m", "simulated/small", "--per", "document")
+    ready(*run)
+    fresh = tmp_path / "fresh.txt"
+    fresh.write_text("The last of all clauses stands alone.")
+    ready("ingest", fresh)
+
+    planned, more = ready("plan", *run[1:]), ready(*run)
+    other = ready(*run, "--temperature", "0")
+
+    assert "has answers" not in planned.stderr + more.stderr
+    assert " answered before: $" in more.stdout
+    assert "run 2 has answers to this already, with other settings (temperature); a" in other.stderr

@@ -1,6 +1,7 @@
 """Files that are broken, wrong or made to harm: one clear line each, and the others still go in."""
 
 import os
+import resource
 import zipfile
 from collections.abc import Callable, Mapping
 from io import BytesIO
@@ -10,6 +11,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from quire.domain.documents import ReadOptions
 from quire.domain.errors import SourceUnreadable
 from quire.sources import zip_archives
 from quire.sources.reading_limits import ReadingLimits
@@ -187,6 +189,27 @@ def test_two_gigabytes_are_refused_at_once(tmp_path: Path, form: str) -> None:
 
     with pytest.raises(SourceUnreadable, match=r"is larger than (64|256) MiB"):
         read_source(path)
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "jsonl"])
+def test_a_line_without_an_end_fills_no_memory(tmp_path: Path, form: str) -> None:
+    path = tmp_path / f"endless.{form}"
+    path.write_text("a,b\n1,")
+    os.truncate(path, 2 << 30)
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(SourceUnreadable, match="is binary, not text"):
+        read_source(path)
+
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 600 << 10  # KiB
+
+
+def test_a_line_of_rows_that_is_too_long_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    path.write_text("a,b\n" + "x," * (1 << 25) + "x\n")
+
+    with pytest.raises(SourceUnreadable, match=r"long\.csv: line 2: is longer than 67108864 char"):
+        list(read_source(path, ReadOptions(skip_bad_rows=True)).blocks)
 
 
 def test_nul_and_half_surrogates_never_reach_a_block() -> None:

@@ -112,8 +112,8 @@ def ingest(
 ) -> None:
     """Read documents into the ledger; a bad file gets one line, the rest still go in.
 
-    Types: md, txt, csv, tsv, jsonl, json, html, eml; with quire[files] also rst, docx, pdf, xlsx,
-    pptx; with quire[frames] also parquet.
+    Types: md, txt, csv, tsv, jsonl, json, html, eml; with the extra files also rst, docx, pdf,
+    xlsx, pptx; with the extra frames also parquet.
     """
     quiet = session(context).quiet
     with engine_for(context, make=True) as engine, file_watcher("reading", quiet) as watch:

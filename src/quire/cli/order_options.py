@@ -327,10 +327,13 @@ def _earlier_note(engine: "Engine", order: "Order") -> str:
     found = engine.orders.earlier_answers(order)
     if found is None:
         return ""
-    answers = f"run {found.run_id} has answers to {found.answered:,} of these {found.blocks:,}"
+    what = "this"
+    if found.blocks is not None:
+        what = f"{found.answered:,} of these {found.blocks:,} blocks"
     settings = f", with other settings ({', '.join(found.settings)})" if found.settings else ""
     ways = f"`quire attach {found.run_id}` goes on with it"
     if 0 < len(found.new_documents) <= MOST_NAMED:
         flags = " ".join(f"--document {document}" for document in found.new_documents)
         ways = f"`{flags}` asks only about what is new, {ways}"
-    return f"{answers} blocks already{settings}; a new run asks all again: {ways}"
+    answers = f"run {found.run_id} has answers to {what} already{settings}"
+    return f"{answers}; a new run asks all again: {ways}"

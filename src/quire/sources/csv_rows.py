@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
-from itertools import islice
+from itertools import count, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import _csv
 
 LONGEST_FIELD = 1 << 24  # characters
+LONGEST_LINE = 1 << 26
 COLUMNS_SHOWN = 50
 
 
@@ -45,10 +46,22 @@ def _first_widths(origin: Origin, delimiter: str) -> list[int]:
     """How many cells the first rows have; none where they cannot be read in this way."""
     try:
         with TextIOWrapper(origin.open(), encoding="utf-8-sig", newline="") as file:
-            rows = csv.reader(file, delimiter=delimiter, strict=True)
+            rows = csv.reader(_lines(file, origin), delimiter=delimiter, strict=True)
             return [len(cells) for cells in islice(filter(None, rows), _LOOKED_AT)]
-    except (csv.Error, UnicodeError):
+    except (csv.Error, UnicodeError, SourceUnreadable):
         return []
+
+
+def _lines(file: TextIOWrapper, origin: Origin) -> Iterator[str]:
+    """The lines of a file; one without an end would fill the memory, and is refused."""
+    for number in count(1):
+        line = file.readline(LONGEST_LINE + 1)
+        if len(line) > LONGEST_LINE:
+            reason = f"line {number}: is longer than {LONGEST_LINE} characters"
+            raise SourceUnreadable(f"{origin.name}: {reason}")
+        if not line:
+            return
+        yield line
 
 
 class _CsvRow(NamedTuple):
@@ -71,7 +84,8 @@ class CsvRows:
         # the limit is the process's, and only ever raised; its default of 131,072 is too short
         csv.field_size_limit(max(LONGEST_FIELD, csv.field_size_limit()))
         with TextIOWrapper(self.origin.open(), encoding="utf-8-sig", newline="") as file:
-            rows = _read_rows(csv.reader(file, delimiter=self.delimiter, strict=True))
+            lines = _lines(file, self.origin)
+            rows = _read_rows(csv.reader(lines, delimiter=self.delimiter, strict=True))
             header = next(rows, _CsvRow(0, []))
             if header.problem:
                 raise self._refusal(f"line {header.line}: {header.problem}")

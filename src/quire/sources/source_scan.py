@@ -122,8 +122,9 @@ def _other_encoding(error: UnicodeError, chunk: bytes, offset: int) -> str:
 
 def _binary_reason(chunk: bytes) -> str:
     for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
-        every_second = chunk[first::2]
-        if len(chunk) >= _TELLING and every_second.count(0) > len(every_second) / 3:
+        every_second, others = chunk[first::2], chunk[1 - first :: 2]
+        halved = every_second.count(0) > len(every_second) / 3 > others.count(0)
+        if len(chunk) >= _TELLING and halved:
             return f"is {encoding} without its mark, it seems; then say --encoding {encoding}"
     return "is binary, not text (it has NUL bytes)"
 

@@ -10,6 +10,7 @@ from quire.domain.states import TaskState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.commands.answered import find_answered
 from quire.pipeline.commands.start import OPERATIONAL, Order, find_run
+from quire.pipeline.run_spec import StagePrompt
 from quire.recipes.policy_layers import policy_from_json
 from quire.recipes.recipe_snapshots import recipe_from_json, recipe_to_json
 
@@ -20,8 +21,8 @@ class EarlierAnswers(NamedTuple):
     """A run that asked the same model the same, and is not gone on with."""
 
     run_id: RunId
-    answered: int  # of the blocks, at most
-    blocks: int  # that are asked about now
+    answered: int  # at most
+    blocks: int | None  # that are asked about now; None: larger things are
     settings: tuple[str, ...]  # that differ
     new_documents: tuple[DocumentId, ...]  # that it did not ask about
 
@@ -37,10 +38,23 @@ def find_earlier(tx: Transaction, order: Order) -> EarlierAnswers | None:
     for run in tx.runs.list_whole_runs(LOOKED_AT):
         earlier = recipe_from_json(run.recipe)
         if run.model["name"] == order.facts.name and _questions(earlier) == questions:
+            if _takes_answers(order, earlier):
+                return None
             found = _compare(tx, order, run, earlier)
             if found.answered:
                 return found
     return None
+
+
+def _is_by_block(recipe: Recipe) -> bool:
+    return any(StagePrompt(stage, recipe.parameters).by_block for stage in recipe.stages)
+
+
+def _takes_answers(order: Order, earlier: Recipe) -> bool:
+    """Whether what was said of documents, sections or pages is taken; of blocks it is counted."""
+    pairs = zip(order.recipe.stages, earlier.stages, strict=True)
+    same = all(stage.params == before.params for stage, before in pairs)
+    return same and order.policy.policy.reuse and not _is_by_block(order.recipe)
 
 
 def _compare(tx: Transaction, order: Order, run: Run, earlier: Recipe) -> EarlierAnswers:
@@ -53,7 +67,7 @@ def _compare(tx: Transaction, order: Order, run: Run, earlier: Recipe) -> Earlie
     return EarlierAnswers(
         run.id,
         min(done, tx.runs.count_blocks_of_documents(shared)),
-        tx.runs.count_blocks_of_documents(documents),
+        tx.runs.count_blocks_of_documents(documents) if _is_by_block(order.recipe) else None,
         _other_settings(order, run, earlier),
         tuple(document for document in documents if document not in asked),
     )
