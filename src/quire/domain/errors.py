@@ -8,6 +8,7 @@ Error
 │   ├── SettingsInvalid
 │   │   └── AddressInvalid
 │   ├── SchemaInvalid     carries every mistake at once
+│   ├── EditInvalid       the same of a result that a person changed
 │   ├── RecipeInvalid     carries every mistake at once, each with its line
 │   ├── TemplateInvalid   cannot be used at all
 │   ├── TemplateFailed    cannot be filled in with what there is
@@ -106,6 +107,14 @@ class Mistake:
     pointer: str  # JSON pointer; "" is the whole
     message: str
 
+    @classmethod
+    def from_line(cls, line: str) -> "Mistake":
+        """Read what gates say: a pointer and a colon first, where it is about one place."""
+        pointer, colon, message = line.partition(": ")
+        if not colon or not pointer.startswith("/"):
+            return cls("", line)
+        return cls("" if pointer == "/" else pointer, message)
+
     def __str__(self) -> str:
         """Show as one line."""
         return f"{self.pointer or '/'}: {self.message}"
@@ -120,6 +129,17 @@ class SchemaInvalid(UsageError):
         lines = "".join(f"\n  {mistake}" for mistake in self.mistakes)
         noun = "mistake" if len(self.mistakes) == 1 else "mistakes"
         super().__init__(f"{name}: {len(self.mistakes)} {noun}{lines}")
+
+
+class EditInvalid(UsageError):
+    """The gates of its stage do not take what a person made of a result."""
+
+    def __init__(self, task: int, reasons: Sequence[str]) -> None:
+        """Keep every mistake, each with the field that it is about."""
+        self.mistakes = tuple(Mistake.from_line(line) for line in reasons)
+        lines = "".join(f"\n  {line}" for line in reasons)
+        noun = "mistake" if len(reasons) == 1 else "mistakes"
+        super().__init__(f"task {task} cannot be edited so: {len(reasons)} {noun}{lines}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,13 @@ from pydantic import BaseModel
 
 from quire.domain.errors import (
     Conflict,
+    EditInvalid,
     Error,
     IllegalMove,
     LedgerError,
     NotFound,
     OutOfFunds,
+    SchemaInvalid,
     UsageError,
 )
 from quire.server.access import Forbidden, Unauthorized
@@ -28,12 +30,20 @@ STATUS: tuple[tuple[type[Error], int], ...] = (
 )
 
 
+class MistakeBody(BaseModel):
+    """One thing wrong with what was sent, and where."""
+
+    pointer: str  # JSON pointer; "" is the whole
+    message: str
+
+
 class ProblemBody(BaseModel):
     """What went wrong, and what to do."""
 
     kind: str  # of the error, such as NotFound
     message: str
     fix: str = ""
+    mistakes: list[MistakeBody] = []  # each with its place, where there may be several
 
 
 class ApiErrorBody(BaseModel):
@@ -49,7 +59,17 @@ def status_of(error: Error) -> int:
 
 def error_response(error: Error) -> JSONResponse:
     """An error as a response."""
-    body = ProblemBody(kind=type(error).__name__, message=error.message, fix=error.fix)
+    body = ProblemBody(
+        kind=type(error).__name__,
+        message=error.message,
+        fix=error.fix,
+        mistakes=[
+            MistakeBody(pointer=mistake.pointer, message=mistake.message)
+            for mistake in error.mistakes
+        ]
+        if isinstance(error, EditInvalid | SchemaInvalid)
+        else [],
+    )
     return JSONResponse(ApiErrorBody(error=body).model_dump(), status_of(error))
 
 

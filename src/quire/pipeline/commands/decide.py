@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from quire.domain.data import Json, as_object, plain_json, stored_json
-from quire.domain.errors import IllegalMove, NotFound, UsageError
+from quire.domain.errors import EditInvalid, IllegalMove, NotFound, UsageError
 from quire.domain.gates import Judgement, ReadingNote, Verdict
 from quire.domain.ids import ResultId, RunId, TaskId
 from quire.domain.quotes import split_notes, value_at
@@ -244,10 +244,10 @@ def _check_data(spec: RunSpec, found: TaskForDecision, data: Json) -> Json:
     try:
         plain_json(data).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise _edit_error(found, [f"/: this is not JSON: {error}"]) from None
+        raise EditInvalid(found.id, [f"/: this is not JSON: {error}"]) from None
     verdict = _judge_edit(spec, found, data)
     if verdict.judgement is not Judgement.ACCEPT:
-        raise _edit_error(found, verdict.reasons)
+        raise EditInvalid(found.id, verdict.reasons)
     return verdict.data
 
 
@@ -307,12 +307,6 @@ def _kind_name(value: Json) -> str:
     if isinstance(value, str):
         return "text"
     return "an object" if isinstance(value, Mapping) else "a list"
-
-
-def _edit_error(found: TaskForDecision, mistakes: Sequence[str]) -> UsageError:
-    lines = "".join(f"\n  {mistake}" for mistake in mistakes)
-    noun = "mistake" if len(mistakes) == 1 else "mistakes"
-    return UsageError(f"task {found.id} cannot be edited so: {len(mistakes)} {noun}{lines}")
 
 
 def waive(
