@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from quire.cli.printing import quantity
-from quire.domain.pricing import dollars, to_usd
+from quire.domain.pricing import dollars
 
 if TYPE_CHECKING:
     from quire.engine import Plan
@@ -55,24 +55,3 @@ def asked_totals(planned: "Plan") -> str:
     roughly = "roughly " if planned.rough else ""
     bounds = f"{roughly}{dollars(asked.cost)} ({dollars(asked.low)} to {dollars(asked.high)})"
     return f"{tasks}, {calls}, {bounds}"
-
-
-def answered_json(planned: "Plan") -> dict[str, object]:
-    """The same for programs."""
-    blocks, _, saved, repeated = planned.answered
-    asked = planned.to_ask
-    return {
-        "answered": {
-            "blocks": blocks,
-            "saved_usd": to_usd(saved),
-            "repeated": repeated,
-            "stages": list(planned.answered_stages),
-        },
-        "asked": {
-            "tasks": asked.tasks,
-            "calls": asked.calls,
-            "low_usd": to_usd(asked.low),
-            "cost_usd": asked.cost_usd,
-            "high_usd": to_usd(asked.high),
-        },
-    }

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quire.cli.options import AsJson, flag
-from quire.cli.printing import plain_text, print_json, print_table, quantity, say
+from quire.cli.printing import print_json, print_table, quantity, say
 from quire.cli.session import DONE, SOME_FAILED, session
+from quire.domain.plain_text import plain_text
 
 if TYPE_CHECKING:
     from quire.engine.doctor.findings import Finding

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quire.cli.options import AsJson, argument, flag, option
-from quire.cli.printing import moment, note, plain_text, print_json, print_list, say
+from quire.cli.printing import moment, note, print_json, print_list, say
 from quire.cli.session import SOME_FAILED, engine_for, print_outcome
 from quire.domain.errors import UsageError
+from quire.domain.plain_text import plain_text
 from quire.domain.states import CredentialState
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +15,6 @@ from quire.cli.printing import (
     clip,
     file_watcher,
     note,
-    plain_text,
     print_json,
     print_list,
     quantity,
@@ -24,11 +22,10 @@ from quire.cli.printing import (
 )
 from quire.cli.session import SOME_FAILED, engine_for, print_outcome, session
 from quire.domain.errors import UsageError
+from quire.domain.plain_text import plain_text
 from quire.settings import DEFAULT_LEDGER, FILE, TEMPLATE
 
 if TYPE_CHECKING:
-    from quire.domain.ids import DocumentId
-    from quire.domain.sources import Source
     from quire.engine import Ingestion
     from quire.engine.library import PurgedDocument
 
@@ -138,7 +135,9 @@ def _print_ingestion(ingestion: "Ingestion", *, as_json: bool, quiet: bool, left
     for line in ingestion.refused:
         note(f"quire: refused {line}")
     if as_json:
-        print_json(_ingestion_json(ingestion))
+        from quire.engine.json_views.library_views import ingestion_json
+
+        print_json(ingestion_json(ingestion))
     elif not quiet:
         say(_summary(ingestion))
         for line in ingestion.warnings():
@@ -146,18 +145,6 @@ def _print_ingestion(ingestion: "Ingestion", *, as_json: bool, quiet: bool, left
         for item in ingestion.left_out if left_out else ():
             place = f"{item.source}: {item.name}" if item.source else item.name
             say(plain_text(f"left out {place}: {item.reason}"))
-
-
-def _ingestion_json(ingestion: "Ingestion") -> dict[str, object]:
-    return {
-        "documents": [
-            {**source._asdict(), "replaced": [item._asdict() for item in source.replaced]}
-            for source in ingestion.documents
-        ],
-        "refused": [plain_text(line) for line in ingestion.refused],
-        "skipped": ingestion.skipped,
-        "left_out": [item._asdict() for item in ingestion.left_out],
-    }
 
 
 def _summary(ingestion: "Ingestion") -> str:
@@ -186,11 +173,13 @@ def _summary(ingestion: "Ingestion") -> str:
 
 def documents(context: typer.Context, as_json: AsJson = False) -> None:
     """List the documents in the ledger, each path that one was read from in a line of its own."""
+    from quire.engine.json_views.library_views import documents_json, source_use
+
     with engine_for(context) as engine:
         found, aside = engine.documents(), engine.library.documents_aside()
         sources = engine.library.sources()
     listed = [(document, source) for document in found for source in sources[document.id]]
-    uses = [_use(source, aside) for _, source in listed]
+    uses = [source_use(source, aside) for _, source in listed]
     rows = (
         (
             document.id,
@@ -203,29 +192,11 @@ def documents(context: typer.Context, as_json: AsJson = False) -> None:
         )
         for (document, source), use in zip(listed, uses, strict=True)
     )
-    marked = [
-        {
-            **asdict(document),
-            "title": source.title,
-            "source_locator": source.path,
-            "options": source.options,
-            "aside": document.id in aside,
-            "use": use,
-            "read_at": source.read_at,
-        }
-        for (document, source), use in zip(listed, uses, strict=True)
-    ]
+    marked = documents_json(found, sources, aside)
     columns = [">id", "~title", "type", ">blocks", ">characters", "~from"]
     columns += ["use"] if any(uses) else []
     nothing = "no documents yet; `quire ingest FILES` brings some in"
     print_list(as_json, marked, nothing, columns, rows)
-
-
-def _use(source: "Source", aside: "set[DocumentId]") -> str:
-    """Why runs are not about a document unless they name it; "" where they are."""
-    if source.retired_at is not None:
-        return "replaced"
-    return "aside" if source.document_id in aside else ""
 
 
 def purge(

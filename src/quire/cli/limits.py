@@ -8,6 +8,7 @@ from quire.cli.options import AsJson, argument, option
 from quire.cli.printing import moment, note, print_json, print_table, say
 from quire.cli.session import engine_for, print_outcome
 from quire.domain.data import Json
+from quire.engine.json_views.money_views import limit_version_json
 
 if TYPE_CHECKING:
     from quire.engine.limits import PastVersion, ProfileVersion
@@ -61,7 +62,7 @@ def set_limits(
         version, is_new = engine.limits.set(model, sizes, profile)
     what = "is kept to from now on" if is_new else "says so already"
     said = f"version {version.version} of {version.profile} for {version.model} {what}"
-    print_outcome(context, as_json, {**_version_json(version), "new": is_new}, said)
+    print_outcome(context, as_json, {**limit_version_json(version), "new": is_new}, said)
 
 
 @app.command(epilog="Example: quire limits show --json")
@@ -71,7 +72,7 @@ def show(context: typer.Context, as_json: AsJson = False) -> None:
         found, learnt = engine.limits.newest(), engine.limits.learnt()
     if as_json:
         pools: list[Json] = [{"model": pool.model, "requests": pool.requests} for pool in learnt]
-        print_json({"profiles": [_version_json(item) for item in found], "learnt": pools})
+        print_json({"profiles": [limit_version_json(item) for item in found], "learnt": pools})
         return
     if found:
         print_table(_COLUMNS, [_version_row(item) for item in found])
@@ -87,7 +88,7 @@ def history(context: typer.Context, as_json: AsJson = False) -> None:
     with engine_for(context) as engine:
         found = engine.limits.history()
     if as_json:
-        print_json([{**_version_json(item.version), "runs": [*item.runs]} for item in found])
+        print_json([{**limit_version_json(item.version), "runs": [*item.runs]} for item in found])
     elif found:
         print_table((*_COLUMNS, "runs"), [_past_row(item) for item in found])
     else:
@@ -102,19 +103,3 @@ def _version_row(item: "ProfileVersion") -> tuple[object, ...]:
     sizes = {kind: getattr(item.limits, kind) for kind in _WORDS}
     said = ", ".join(_WORDS[kind].format(size) for kind, size in sizes.items() if size is not None)
     return item.profile, item.model, item.version, said or "none", moment(item.set_at)
-
-
-def _version_json(item: "ProfileVersion") -> dict[str, Json]:
-    limits = item.limits
-    return {
-        "profile": item.profile,
-        "model": item.model,
-        "version": item.version,
-        "requests": limits.requests,
-        "input": limits.input,
-        "output": limits.output,
-        "total": limits.total,
-        "batch_tokens": limits.enqueued,
-        "batch_jobs": limits.jobs,
-        "set_at": item.set_at.isoformat(),
-    }

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quire.cli.options import AsJson, argument, option
-from quire.cli.printing import clip, plain_text, print_json, say
+from quire.cli.printing import clip, print_json, say
 from quire.cli.session import engine_for
 from quire.domain.errors import UsageError
+from quire.domain.plain_text import plain_text
 
 if TYPE_CHECKING:
     from quire.domain.ids import DocumentId, ResultId

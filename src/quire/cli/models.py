@@ -13,6 +13,7 @@ from quire.cli.session import DONE, SOME_FAILED, engine_for, print_outcome
 from quire.domain.errors import LedgerError, UsageError
 from quire.domain.pricing import per_million
 from quire.domain.wording import way_text
+from quire.engine.json_views.model_views import models_json
 
 if TYPE_CHECKING:
     from quire.domain.fallbacks import KnownFallback
@@ -86,7 +87,7 @@ def models(
         return
     chosen = [*(found if names else model_list.known).values()]
     if as_json:
-        _print_models_json(model_list, chosen, everything=not names)
+        print_json(models_json(model_list, chosen, everything=not names))
     elif names and len(chosen) == 1:
         print_pairs(_model_pairs(model_list, chosen[0], _read_fallbacks(context, chosen[0].name)))
     else:
@@ -107,19 +108,6 @@ def _read_fallbacks(context: typer.Context, name: str) -> "Sequence[KnownFallbac
     with suppress(LedgerError), engine_for(context) as engine:
         return engine.queries.fallbacks_of_model(name)
     return ()
-
-
-def _print_models_json(
-    model_list: "ModelList", chosen: "Sequence[ModelFacts]", *, everything: bool
-) -> None:
-    """Print a list of models; prices are micro-dollars per million tokens, as in the ledger."""
-    unknown = model_list.unpriced.items() if everything else ()
-    print_json(
-        [
-            *({**facts.as_json(), "from": model_list.source(facts)} for facts in chosen),
-            *({"name": name, "price": None, "note": why} for name, why in unknown),
-        ]
-    )
 
 
 def _print_models(

@@ -19,10 +19,11 @@ from quire.cli.progress_words import pacing_note
 from quire.cli.recipe_forecasts import cost_bounds, print_recipe_forecast, window_note
 from quire.cli.session import engine_for
 from quire.domain.data import Json
-from quire.domain.pricing import dollars, to_usd
+from quire.domain.pricing import dollars
+from quire.engine.json_views.plan_views import plan_json
 
 if TYPE_CHECKING:
-    from quire.engine import BatchCaching, CachingOption, Forecast, Plan, Variant
+    from quire.engine import BatchCaching, Forecast, Plan, Variant
 
 NO_TIME_LIMIT = "no limit"
 TOKEN_FACTOR_TOLERANCE = 0.1  # a plan and a run that differ by no more agree well enough
@@ -64,68 +65,9 @@ def plan(
     if not planned.order.recipe.is_single_schema:
         print_recipe_forecast(planned, as_json=as_json)
     elif as_json:
-        print_json(_plan_json(planned) | answered_words.answered_json(planned))
+        print_json(plan_json(planned))
     else:
         _print_plan(planned)
-
-
-def _plan_json(planned: "Plan") -> dict[str, object]:
-    forecast, facts = planned.forecast, planned.order.facts
-    caching, route = forecast.batch_caching, forecast.route
-    return {
-        "model": facts.name,
-        "simulated": facts.provider == "simulated",
-        "documents": planned.documents,
-        "per": planned.order.recipe.unit,
-        "blocks": forecast.tasks,
-        "oversized": forecast.oversized,
-        "compressed": sum(stage.compressed for stage in planned.stages),
-        "blocks_per_call": forecast.cap,
-        "variants": [_variant_json(variant) for variant in forecast.variants],
-        "cacheable_tokens": forecast.cacheable,
-        "learnt": forecast.learnt,
-        "route": {"lane": route.route, "why": route.why, "problem": route.problem},
-        "batch_from": forecast.batch_from,
-        "batch_caching": None if caching is None else _caching_json(forecast),
-        "expected": forecast.expected.name,
-        "low_usd": to_usd(planned.low),
-        "expected_usd": planned.cost_usd,
-        "high_usd": to_usd(planned.high),
-        "recommended": forecast.cheapest.name,
-        "saving_percent": round(forecast.saving_percent, 1),
-    }
-
-
-def _variant_json(variant: "Variant") -> dict[str, object]:
-    return {
-        "name": variant.name,
-        "requests": variant.requests,
-        "batched_requests": variant.batched,
-        "input_tokens": variant.input_tokens,
-        "cached_tokens": variant.cached_tokens,
-        "output_tokens": variant.output_tokens,
-        "cost_usd": variant.cost_usd,
-        "seconds": None if variant.seconds is None else round(variant.seconds),
-    }
-
-
-def _caching_json(forecast: "Forecast") -> dict[str, object]:
-    caching = forecast.batch_caching
-    assert caching is not None
-    return {
-        "marked": caching.mark,
-        "long_lived": caching.long_lived,
-        "primer": caching.primer,
-        "saving_usd": to_usd(caching.saving),
-        "why": caching.why,
-        "hits": caching.share,
-        "forms": [_form_json(form) for form in caching.forms],
-    }
-
-
-def _form_json(option: "CachingOption") -> dict[str, object]:
-    form: dict[str, object] = {"name": option.name, "cost_usd": to_usd(option.cost)}
-    return form | {"taken": option.taken, "remark": option.remark}
 
 
 def _print_plan(planned: "Plan") -> None:

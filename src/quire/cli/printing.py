@@ -3,14 +3,12 @@
 import io
 import os
 import sys
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from quire.domain.pricing import to_usd
+from quire.domain.plain_text import plain_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -81,13 +79,11 @@ def note(text: str) -> None:
 
 def print_json(value: object, *, on_a_line: bool = False) -> None:
     """Print one JSON value; programs, and whoever reads line by line, get it on one line."""
-    import orjson
+    from quire.engine.json_views.encoding import json_bytes
 
-    options = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z | orjson.OPT_PASSTHROUGH_DATACLASS
-    if sys.stdout.isatty() and not on_a_line:
-        options |= orjson.OPT_INDENT_2
     sys.stdout.flush()
-    sys.stdout.buffer.write(orjson.dumps(value, default=_json_default, option=options) + b"\n")
+    text = json_bytes(value, indent=sys.stdout.isatty() and not on_a_line)
+    sys.stdout.buffer.write(text + b"\n")
     sys.stdout.buffer.flush()
 
 
@@ -274,14 +270,6 @@ def clip(text: str, length: int) -> str:
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
-def plain_text(text: str, keep: str = "") -> str:
-    """Text that cannot steer a terminal: its control characters become visible."""
-    return "".join(
-        name if name in keep or unicodedata.category(name) not in ("Cc", "Cs") else repr(name)[1:-1]
-        for name in text
-    )
-
-
 def _print_grid(table: "Table", stream: IO[str] | None = None) -> None:
     """Print a table; in a pipe without the blanks that fill its lines."""
     stream = stream or sys.stdout
@@ -298,29 +286,3 @@ def _print_grid(table: "Table", stream: IO[str] | None = None) -> None:
 def _write_line(stream: IO[str], text: str) -> None:
     stream.write(plain_text(text, keep="\n\t") + "\n")
     stream.flush()
-
-
-_PICO = "_pico"  # ends the name of an amount in picodollars
-
-
-def _in_usd(values: Mapping[str, Any]) -> dict[str, object]:
-    """The same for programs, which count in dollars: names that end in _pico end in _usd."""
-    return {
-        f"{name.removesuffix(_PICO)}_usd" if name.endswith(_PICO) else name: (
-            to_usd(value) if name.endswith(_PICO) and value is not None else value
-        )
-        for name, value in values.items()
-    }
-
-
-def _json_default(value: Any) -> object:
-    """What orjson does not know by itself."""
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return _in_usd(value._asdict())
-    if is_dataclass(value):
-        return _in_usd({field.name: getattr(value, field.name) for field in fields(value)})
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} has no JSON form")

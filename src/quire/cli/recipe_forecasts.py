@@ -14,8 +14,9 @@ from quire.cli.printing import (
     say,
     short_model_name,
 )
-from quire.domain.pricing import dollars, to_usd
+from quire.domain.pricing import dollars
 from quire.domain.recipes import GATE
+from quire.engine.json_views.plan_views import plan_json
 
 if TYPE_CHECKING:
     from quire.engine import Plan, StageForecast
@@ -35,7 +36,7 @@ _RECIPE_NARROWING: tuple[Narrowing, ...] = (
 def print_recipe_forecast(planned: "Plan", *, as_json: bool, about: str = "") -> None:
     """Print what a recipe's run would roughly take; `about` is said in place of its head."""
     if as_json:
-        print_json(_recipe_json(planned) | answered_words.answered_json(planned))
+        print_json(plan_json(planned))
         return
     say(about or _recipe_heading(planned))
     say()
@@ -132,47 +133,3 @@ def expected_totals(planned: "Plan") -> str:
 def cost_bounds(planned: "Plan") -> str:
     """What it is expected to cost, and between what and what."""
     return f"{dollars(planned.cost)} ({dollars(planned.low)} to {dollars(planned.high)})"
-
-
-def _recipe_json(planned: "Plan") -> dict[str, object]:
-    return {
-        "recipe": planned.order.recipe.name,
-        "model": planned.order.facts.name,
-        "simulated": planned.order.facts.provider == "simulated",
-        "documents": planned.documents,
-        "blocks": planned.blocks,
-        "tasks": planned.tasks,
-        "calls": planned.calls,
-        "low_usd": to_usd(planned.low),
-        "cost_usd": planned.cost_usd,
-        "high_usd": to_usd(planned.high),
-        "rough": planned.rough,
-        "learnt_from": planned.learnt_from,
-        "stages": [_stage_json(stage) for stage in planned.stages],
-    }
-
-
-def _stage_json(stage: "StageForecast") -> dict[str, object]:
-    return {
-        "stage": stage.stage,
-        "about": stage.about,
-        "model": stage.model,
-        "tasks": stage.tasks,
-        "reused": stage.reused,
-        "calls": stage.calls,
-        "input_tokens": stage.input_tokens,
-        "output_tokens": stage.output_tokens,
-        "low_usd": to_usd(stage.low),
-        "cost_usd": stage.cost_usd,
-        "high_usd": to_usd(stage.high),
-        "asked_tasks": 0 if stage.reused else stage.to_ask.tasks,
-        "asked_calls": stage.to_ask.calls,
-        "asked_cost_usd": stage.to_ask.cost_usd,
-        "rough": stage.rough,
-        "largest_prompt_tokens": stage.largest,
-        "room_tokens": stage.room,
-        "fits": stage.fits,
-        "oversized": stage.oversized,
-        "compressed": stage.compressed,
-        "embeds": stage.embeds,
-    }

@@ -21,13 +21,14 @@ from quire.cli.printing import (
     short_model_name,
     shorter,
 )
-from quire.cli.run_summary import exit_code, mean_pack, mean_pack_words
+from quire.cli.run_summary import exit_code, mean_pack_words
 from quire.cli.session import engine_for, session
 from quire.domain.data import Json
 from quire.domain.errors import SettingsInvalid
 from quire.domain.ids import RunId
 from quire.domain.pricing import dollars, to_usd
 from quire.domain.states import CredentialState
+from quire.engine.json_views.run_views import mean_pack
 
 if TYPE_CHECKING:
     from quire.engine import Engine

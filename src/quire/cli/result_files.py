@@ -12,7 +12,6 @@ from quire.cli.printing import (
     clip,
     file_watcher,
     note,
-    plain_text,
     print_json,
     print_list,
     quantity,
@@ -21,6 +20,7 @@ from quire.cli.printing import (
 )
 from quire.cli.session import SOME_FAILED, engine_and_run, session
 from quire.domain.ids import RunId
+from quire.domain.plain_text import plain_text
 
 if TYPE_CHECKING:
     from quire.engine import ResultTree

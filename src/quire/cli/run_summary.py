@@ -1,6 +1,6 @@
 """A run's status and its end: as JSON, in a few lines with what to do next, as an exit code."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from quire.cli.live_progress import ended_count, goal
@@ -13,81 +13,17 @@ from quire.cli.progress_words import (
 )
 from quire.cli.session import DONE, HELD, INTERRUPTED, SOME_FAILED
 from quire.domain.ids import RunId
-from quire.domain.pricing import dollars, to_usd
+from quire.domain.pricing import dollars
 from quire.domain.reasons import MENDED_OUTSIDE, EventKind, HoldKind, HoldRemedy
 from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
 from quire.domain.wording import stop_text
+from quire.engine.json_views.run_views import incomplete_results, mean_pack, progress_json
 
 if TYPE_CHECKING:
     from quire.domain.wallets import RunMoney
     from quire.engine import Engine
     from quire.engine.queries import RunHead
-
-
-def progress_json(
-    head: "RunHead", now: Progress, why: Sequence[str], workers: int
-) -> dict[str, object]:
-    """One object with everything `quire status` says, given how many workers live."""
-    from quire.engine.queries import run_status
-
-    return _recipe_json(head, now) | {
-        "run": now.run_id,
-        "state": now.state,
-        "standing": run_status(now, workers),
-        "schema": None if now.is_staged else head.name,
-        "model": head.model.name,
-        "simulated": head.model.provider == "simulated",
-        "started_at": head.started_at,
-        "ended_at": head.ended_at,
-        "per": None if now.is_staged else now.noun,
-        "blocks": now.total,
-        "limit": now.task_limit,
-        "tasks": dict(now.counts),
-        "done": now.done,
-        "failed": now.failed,
-        "packs": now.packs,
-        "mean_tasks_per_pack": mean_pack(now),
-        "splits": now.splits,
-        "in_flight": now.in_flight,
-        "cut_off": now.cut_off,
-        "batches": now.batches,
-        "next_poll_at": now.next_poll_at,
-        "calls": now.calls,
-        "resent": now.resent,
-        **_spent_json(now),
-        "cancelling": now.cancelling,
-        "holds": _holds_json(now),
-        "why": list(why),
-    }
-
-
-def _spent_json(now: Progress) -> dict[str, object]:
-    """What a run used, cost and saved."""
-    return {
-        "input_tokens": now.input_tokens,
-        "output_tokens": now.output_tokens,
-        "cached_tokens": now.cached_tokens,
-        "cost_usd": now.cost_usd,
-        "presumed_usd": now.presumed_usd,
-        "reused": now.reused,
-        "saved_usd": now.saved_usd,
-        "money": _money_json(now),
-    }
-
-
-def _money_json(now: Progress) -> dict[str, object] | None:
-    """What bounds a run's spending, and how that stands; null where nothing does."""
-    if now.money is None:
-        return None
-    wallet, budget, spent, reserved, left = now.money
-    return {
-        "wallet": wallet,
-        "budget_usd": None if budget is None else to_usd(budget),
-        "spent_usd": to_usd(spent),
-        "reserved_usd": to_usd(reserved),
-        "left_usd": to_usd(left),
-    }
 
 
 def money_words(money: "RunMoney") -> str:
@@ -98,42 +34,9 @@ def money_words(money: "RunMoney") -> str:
     return ", ".join([*budget, *wallet, f"{spent} spent, {reserved} reserved, {left} left"])
 
 
-def _holds_json(now: Progress) -> list[dict[str, object]]:
-    return [
-        {"kind": hold.kind.value, "detail": hold.detail, "since": hold.since} for hold in now.holds
-    ]
-
-
-def _recipe_json(head: "RunHead", now: Progress) -> dict[str, object]:
-    """What there is to say of a recipe besides; nothing of a schema."""
-    if not now.is_staged:
-        return {}
-    return {
-        "recipe": head.name,
-        "models": [head.model.name, *head.models],
-        "stages": [
-            {
-                "name": stage.name,
-                "state": stage.state,
-                "tasks": dict(stage.counts),
-                "expanded": stage.expanded,
-                "critic_of": stage.judges or None,
-                "waits_for": stage.waits_for or None,
-                "stale": stage.stale,
-            }
-            for stage in now.stages
-        ],
-    }
-
-
 def model_labels(head: "RunHead") -> str:
     """Who is asked, all of them."""
     return ", ".join(model_label(name) for name in (head.model.name, *head.models))
-
-
-def mean_pack(now: Progress) -> float:
-    """How many tasks a request carried, on average."""
-    return round(now.packed_tasks / now.packs, 2) if now.packs else 0.0
 
 
 def mean_pack_words(now: Progress) -> str:
@@ -167,11 +70,6 @@ def requested_stop(now: Progress) -> str:
 def continue_after_stop(run: RunId) -> str:
     """What lets a run go on that stopped because it was told to."""
     return f"quire resume {run}, then quire attach {run} or the same command without --stop-after"
-
-
-def incomplete_results(engine: "Engine", now: Progress) -> dict[str, int]:
-    """How many results of a recipe's stages are not whole, by stage."""
-    return engine.lineages.count_incomplete(now.run_id) if now.is_staged and now.done else {}
 
 
 def incomplete_words(now: Progress, incomplete: Mapping[str, int]) -> str:

@@ -26,22 +26,20 @@ from quire.cli.printing import (
 )
 from quire.cli.progress_words import outstanding_batches, plain_words, print_stages
 from quire.cli.run_summary import (
-    incomplete_results,
     incomplete_words,
     mean_pack_words,
     money_words,
-    progress_json,
     reused_words,
 )
 from quire.cli.session import engine_and_run, engine_for
 from quire.domain.data import stored_json
-from quire.domain.ids import TaskId
 from quire.domain.pricing import dollars
 from quire.domain.reasons import TaskErrorKind
 from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
 from quire.domain.task_wording import span_text
 from quire.domain.tasks import Failure
+from quire.engine.json_views.run_views import failure_group_json, incomplete_results, progress_json
 
 if TYPE_CHECKING:
     from quire.domain.batches import BatchView
@@ -221,7 +219,7 @@ def failures(
         examples = [failed.task_id for group in groups for failed in group.failures[:shown]]
         refused = {} if blocked else engine.queries.refused_answers(examples)
     if as_json:
-        print_json([_group_json(group, refused, staged=now.is_staged) for group in groups])
+        print_json([failure_group_json(group, refused, staged=now.is_staged) for group in groups])
         return
     hidden = 0 if blocked else now.counts.get(TaskState.BLOCKED, 0)
     if not groups:
@@ -270,37 +268,6 @@ def _json_text(value: object) -> str:
     if isinstance(value, str) or value is None:
         return value or ""
     return json.dumps(value, ensure_ascii=False)
-
-
-def _group_json(
-    group: "FailureGroup", refused: "Mapping[TaskId, RefusedAnswer]", *, staged: bool
-) -> dict[str, object]:
-    from quire.engine.request_texts import subject
-
-    summary: dict[str, object] = {"cause": group.cause, "count": len(group.failures)}
-    if not staged:
-        own = ("task_id", "block_uid", "title", "source", "block_index", "tries", "error", "part")
-        plain = (*own, "refused", "critique")
-        listed = [failure._asdict() | _answer(failure, refused) for failure in group.failures]
-        return summary | {"failures": [{name: record[name] for name in plain} for record in listed]}
-    failed = [
-        failure._asdict()
-        | _answer(failure, refused)
-        | {
-            "block_uid": failure.block_uid or None,
-            "about": subject(failure.block_uid, failure.title, failure.reads),
-        }
-        for failure in group.failures
-    ]
-    return {"stage": group.stage} | summary | {"failures": failed}
-
-
-def _answer(failure: Failure, refused: "Mapping[TaskId, RefusedAnswer]") -> dict[str, object]:
-    found = refused.get(failure.task_id)
-    if found is None:
-        return {"refused": None, "critique": None}
-    critique = {"stage": found.critic, "data": found.critique} if found.critic else None
-    return {"refused": found.record, "critique": critique}
 
 
 def _first_places(failures: Sequence[Failure]) -> str:

@@ -1,7 +1,7 @@
 """Commands about schemas, which are asked of every block: kept, listed, shown, compared."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +12,7 @@ from quire.cli.options import AsJson, argument, flag, option
 from quire.cli.printing import print_json, print_list, quantity, say
 from quire.cli.session import engine_for, print_outcome
 from quire.domain.errors import UsageError
+from quire.engine.json_views.library_views import schema_json
 
 if TYPE_CHECKING:
     from quire.domain.recipes import Schema
@@ -42,7 +43,7 @@ def add(
         schema = engine.add_schema(file, ref, new_version=new_version)
     fields = quantity(len(schema.properties), "field")
     said = f"schema {schema.label}: {fields}, {schema.uid[:12]}"
-    print_outcome(context, as_json, _schema_json(schema), said)
+    print_outcome(context, as_json, schema_json(schema), said)
 
 
 @schema_app.command("list", epilog="Example: quire schema list")
@@ -62,7 +63,7 @@ def list_all(context: typer.Context, as_json: AsJson = False) -> None:
         for schema in found
     )
     nothing = "no schemas yet; `quire schema add FILE` keeps one"
-    listed = [{**_schema_json(schema), "newest": schema.uid in newest} for schema in found]
+    listed = [{**schema_json(schema), "newest": schema.uid in newest} for schema in found]
     print_list(as_json, listed, nothing, ("ref", "version", "uid", "*fields"), rows)
 
 
@@ -109,8 +110,8 @@ def _difference_json(before: "Schema", after: "Schema") -> dict[str, object]:
     fields = (before.properties, after.properties)
     around = [{**schema.body, "properties": None} for schema in (before, after)]
     return {
-        "from": _schema_json(before),
-        "to": _schema_json(after),
+        "from": schema_json(before),
+        "to": schema_json(after),
         "added": [name for name in fields[1] if name not in fields[0]],
         "removed": [name for name in fields[0] if name not in fields[1]],
         "changed": list(_changed_keys(*fields)),
@@ -124,8 +125,3 @@ def _changed_keys(before: Mapping[str, object], after: Mapping[str, object]) -> 
     for name, value in after.items():
         if name in before and before[name] != value:
             yield name
-
-
-def _schema_json(schema: "Schema") -> dict[str, object]:
-    fields: Sequence[str] = list(schema.properties)
-    return {"ref": schema.ref, "version": schema.version, "uid": schema.uid, "fields": fields}

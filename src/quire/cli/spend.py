@@ -16,8 +16,9 @@ from quire.cli.printing import (
     short_model_name,
 )
 from quire.cli.session import engine_and_run, engine_for
-from quire.domain.pricing import dollars, to_usd
+from quire.domain.pricing import dollars
 from quire.domain.spend import SpendBy, SpendOutcome
+from quire.engine.json_views.money_views import spend_json
 
 if TYPE_CHECKING:
     from quire.engine import SpendSums
@@ -80,7 +81,7 @@ def spend(
     with engine_for(context) as engine:
         view = engine.spend.view(by, run)
     if as_json:
-        print_json(_view_json(view))
+        print_json(spend_json(view))
     elif not view.lines:
         say("nothing was sent yet")
     else:
@@ -127,18 +128,6 @@ def _forecast_cells(row: Mapping[str, Any]) -> list[object]:
         *(dollars(row[f"{name}_pico"]) for name in ("low", "forecast_cost", "high", "cost")),
         "–" if over is None else f"{over:+.1f} %",
     ]
-
-
-def _view_json(view: "SpendView") -> dict[str, object]:
-    from quire.engine.spend import spend_row, sums_json
-
-    return {
-        "by": view.by.value,
-        "run": view.run_id,
-        "rows": [spend_row(line) for line in view.lines],
-        "total": sums_json(view.total),
-        "simulated_usd": to_usd(view.simulated),
-    }
 
 
 def _print_view(view: "SpendView") -> None:

@@ -4,7 +4,6 @@ import getpass
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +17,7 @@ from quire.domain.data import Json, json_or_text
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId, TaskId
 from quire.domain.states import RunState
+from quire.engine.json_views.run_views import regate_json
 
 if TYPE_CHECKING:
     from quire.engine import DecisionOutcome, EditableData, Engine, RegateReport, RunHandle
@@ -192,16 +192,11 @@ def regate(
     with engine_and_run(context, run) as (engine, number):
         found = engine.regate(number, stage, apply=apply)
     if as_json:
-        print_json([_regated_json(report) for report in found])
+        print_json([regate_json(report) for report in found])
     elif not session(context).quiet:
         print_table(REGATE_COLUMNS, ((report.stage, *report.counts.values()) for report in found))
         for line in _regate_lines(number, found, stage, apply=apply):
             say(line)
-
-
-def _regated_json(found: "RegateReport") -> dict[str, object]:
-    examples = [example._asdict() for example in found.examples]
-    return asdict(found) | {"examples": examples}
 
 
 def _regate_lines(

@@ -7,10 +7,11 @@ import typer
 from quire.cli.options import AsJson, argument, option
 from quire.cli.printing import moment, print_list
 from quire.cli.session import engine_for, print_outcome
-from quire.domain.pricing import dollars, to_usd
+from quire.domain.pricing import dollars
+from quire.engine.json_views.money_views import entry_json, wallet_json
 
 if TYPE_CHECKING:
-    from quire.domain.wallets import WalletEntry, WalletView
+    pass
 
 app = typer.Typer(
     help="Wallets: money that runs may spend, with every change of it.",
@@ -38,7 +39,7 @@ def create(
     with engine_for(context, make=True) as engine:
         made = engine.wallets.create(name, paid)
     said = f"wallet {name} holds {dollars(made.balance)}; `quire run … --wallet {name}` spends it"
-    print_outcome(context, as_json, _wallet_json(made), said)
+    print_outcome(context, as_json, wallet_json(made), said)
 
 
 @app.command(epilog="Example: quire wallet credit team 20 --key invoice-17")
@@ -55,7 +56,7 @@ def credit(
         entry = engine.wallets.credit(name, amount, key=key, note=note)
         now = engine.wallets.get(name)
     said = f"{dollars(entry.amount)} paid in; wallet {name} holds {dollars(now.balance)}"
-    print_outcome(context, as_json, _entry_json(entry) | _wallet_json(now), said)
+    print_outcome(context, as_json, entry_json(entry) | wallet_json(now), said)
 
 
 @app.command(epilog="Example: quire wallet transfer team lab 5")
@@ -74,7 +75,7 @@ def transfer(
         entry = engine.wallets.transfer(source, target, amount, key=key, note=note)
         now = engine.wallets.get(target)
     said = f"{dollars(entry.amount)} moved; wallet {target} holds {dollars(now.balance)}"
-    print_outcome(context, as_json, _entry_json(entry) | _wallet_json(now), said)
+    print_outcome(context, as_json, entry_json(entry) | wallet_json(now), said)
 
 
 @app.command(epilog="Example: quire wallet show team")
@@ -92,7 +93,7 @@ def show(
     )
     columns = ("wallet", ">holds", ">given to runs", ">of that used")
     nothing = "no wallets yet; `quire wallet create NAME` makes one"
-    print_list(as_json, [_wallet_json(wallet) for wallet in found], nothing, columns, rows)
+    print_list(as_json, [wallet_json(wallet) for wallet in found], nothing, columns, rows)
 
 
 @app.command(epilog="Example: quire wallet entries team --limit 20")
@@ -111,27 +112,4 @@ def entries(
         for entry in found
     )  # fmt: skip
     columns = ("at", "kind", ">amount", ">run", "key", "*note")
-    print_list(as_json, [_entry_json(entry) for entry in found], "no entries yet", columns, rows)
-
-
-def _wallet_json(wallet: "WalletView") -> dict[str, object]:
-    return {
-        "wallet": wallet.name,
-        "balance_usd": to_usd(wallet.balance),
-        "balance_pico": wallet.balance,
-        "granted_usd": to_usd(wallet.granted),
-        "used_usd": to_usd(wallet.used),
-    }
-
-
-def _entry_json(entry: "WalletEntry") -> dict[str, object]:
-    return {
-        "entry": entry.id,
-        "key": entry.key,
-        "kind": entry.kind.value,
-        "amount_usd": to_usd(entry.amount),
-        "amount_pico": entry.amount,
-        "run": entry.run_id,
-        "at": entry.at,
-        "note": entry.note,
-    }
+    print_list(as_json, [entry_json(entry) for entry in found], "no entries yet", columns, rows)

@@ -7,6 +7,7 @@ import typer
 from quire.cli.options import AsJson, argument, option
 from quire.cli.printing import moment, note, print_json, print_list, quantity, say
 from quire.cli.session import engine_for, print_outcome, session
+from quire.engine.json_views.webhook_views import webhook_json
 
 if TYPE_CHECKING:
     from quire.engine import Engine, Webhook
@@ -66,7 +67,7 @@ def list_all(context: typer.Context, as_json: AsJson = False) -> None:
     )
     columns = (">id", "~url", "events", "run", ">delivered", ">waiting", ">given up", "*problem")
     nothing = "no webhooks yet; `quire webhooks add URL` adds one"
-    print_list(as_json, [_webhook_json(webhook) for webhook in found], nothing, columns, rows)
+    print_list(as_json, [webhook_json(webhook) for webhook in found], nothing, columns, rows)
 
 
 @app.command(epilog="Example: quire webhooks remove 2")
@@ -104,9 +105,3 @@ def _standing(webhook: "Webhook") -> str:
         return ""
     times = "once" if webhook.failures == 1 else f"{webhook.failures:,} times"
     return f"{webhook.problem} ({times}; next try {moment(webhook.next_at)})"
-
-
-def _webhook_json(webhook: "Webhook") -> dict[str, object]:
-    shown = webhook._asdict()
-    del shown["sealed"], shown["uid"]
-    return shown
