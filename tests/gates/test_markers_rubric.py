@@ -71,7 +71,7 @@ def test_semicolons_inside_of_brackets_part_nothing() -> None:
     [
         (rubric(ONE, TWO), "rubric has 2 stages, not 3", "one is missing"),
         (rubric(ONE, TWO, LAST, "4) More :: a; b; c"), "rubric has 4 stages", "one too many"),
-        (rubric("1) Weak :: a, b, c", TWO, LAST), "has 1 criteria", "a criterion may hold commas"),
+        (rubric("1) Weak :: a, b; c", TWO, LAST), "has 2 criteria", "a criterion may hold commas"),
         (rubric("1) Weak :: a; b", TWO, LAST), "has 2 criteria", "too few"),
         (rubric("1) Weak :: a; b; c; d; e; f; g", TWO, LAST), "has 7 criteria", "too many"),
         (rubric("1) Weak: a; b; c", TWO, LAST), "is not of the form", "where the label ends?"),

@@ -62,7 +62,7 @@ def test_any_other_agreement_is_refused(said: str, reasons: str, why: str) -> No
         ("EXPERT_AGREEMENT: 0.8", "no reasoning"),
         (f"{REASONING}\nEXPERT_AGREEMENT: 0.8\nDone.", "goes on after"),
         (f"{REASONING}\nEXPERT_AGREEMENT: 0.8\nEXPERT_AGREEMENT: 0.3", "lines that differ"),
-        (f"{REASONING}\nEXPERT AGREEMENT: 0.8", "no line that begins with EXPERT_AGREEMENT:"),
+        (f"{REASONING}\nEXPERTAGREEMENT: 0.8", "no line that begins with EXPERT_AGREEMENT:"),
         (f"{REASONING} EXPERT_AGREEMENT: 0.8", "no line that begins with EXPERT_AGREEMENT:"),
     ],
 )

@@ -9,9 +9,11 @@ from quire.domain.data import Json, JsonObject
 from quire.gates.gate_parameters import is_whole
 from quire.gates.marker_lines import (
     Decoded,
+    MarkerLine,
     Refusal,
     add_reasoning,
     answer_lines,
+    closes_only,
     find_marker_lines,
     read_last_line,
     split_remark,
@@ -21,9 +23,16 @@ from quire.gates.marker_lines import (
 
 FEWEST_CRITERIA, MOST_CRITERIA = 3, 6
 _FENCE = re.compile(r"\s*`{3,}\w*\s*")
-_STAGE = re.compile(r"[\s*_`>#+•-]*([0-9]{1,3})[).]\s*(.*?)\s*::\s*(.*)")
+_STAGE = re.compile(
+    r"[\s*_`>#+•-]*(?:(?:stage|level)\s+)?([0-9]{1,3})[).:](?!:)\s*(.*?)\s*::\s*(.*)",
+    re.IGNORECASE,
+)
+_HEADING = re.compile(
+    r"\s*(?:#+\s*(?:final\s+)?rubric\s*#*|\*\*(?:final\s+)?rubric\*\*|RUBRIC)\s*", re.I
+)
 _JOINING = re.compile(r"^(?:and|or)\s+", re.IGNORECASE)
 _LONGEST_LINE = 5_000
+_LONGEST_HEADING = 100
 _NESTING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
@@ -32,13 +41,13 @@ def read_rubric(text: str, params: JsonObject, _facts: JsonObject) -> Decoded | 
     size = params.get("scale_size")
     assert is_whole(size)  # the gate has looked
     lines = answer_lines(text)
-    headers = find_marker_lines(lines, "RUBRIC")
+    headers = _rubric_headers(lines)
     if not headers:
         return Refusal("answer has no line RUBRIC:")
     last = headers[-1]
     if last.text:
         return Refusal("the stages must stand on lines of their own after RUBRIC:")
-    stages = _read_stages(lines[last.place + 1 :], size)
+    stages = _read_stages(_without_remark(lines[last.place + 1 :], size), size)
     if isinstance(stages, Refusal):
         return stages
     for one, other in pairwise(headers):
@@ -49,9 +58,31 @@ def read_rubric(text: str, params: JsonObject, _facts: JsonObject) -> Decoded | 
     return add_reasoning(lines, headers, {"stages": stages}, "RUBRIC")
 
 
+def _rubric_headers(lines: Sequence[str]) -> list[MarkerLine]:
+    """The lines that announce a rubric: with the marker, or a heading that is nothing else."""
+    headings = [
+        MarkerLine(place, "", quoted=False)
+        for place, line in enumerate(lines)
+        if len(line) <= _LONGEST_HEADING and _HEADING.fullmatch(line)
+    ]
+    return sorted([*find_marker_lines(lines, "RUBRIC"), *headings])
+
+
+def _without_remark(lines: Sequence[str], size: int) -> Sequence[str]:
+    """Leave out what is said after the last stage and a blank line, if no stage is in it."""
+    numbered = [place for place, line in enumerate(lines) if _is_stage_line(line)]
+    end = numbered[-1] + 1 if len(numbered) == size else len(lines)
+    parted = end < len(lines) and closes_only(lines[end])
+    return lines[:end] if parted and not any("::" in line for line in lines[end:]) else lines
+
+
+def _is_stage_line(line: str) -> bool:
+    return len(line) <= _LONGEST_LINE and _STAGE.fullmatch(line.rstrip()) is not None
+
+
 def _is_rubric_line(line: str) -> bool:
     blank = not line.strip() or _FENCE.fullmatch(line) is not None
-    return blank or (len(line) <= _LONGEST_LINE and _STAGE.fullmatch(line.rstrip()) is not None)
+    return blank or _is_stage_line(line)
 
 
 def _read_stages(lines: Sequence[str], size: int) -> list[Json] | Refusal:
@@ -80,39 +111,60 @@ def _read_stage(line: str, number: int) -> Decoded | Refusal:
         shown = line.strip()[:80]
         return Refusal(f'"{shown}" is not of the form "{number}) label :: criterion; criterion"')
     label = strip_emphasis(found[2])
-    if int(found[1]) != number:
+    if found[1] != str(number):
         # the weakest stage comes first; a list that runs backwards would turn the scale around
         return Refusal(f"stage {number} is numbered {found[1]}")
     if not re.search(r"\w", label):
         return Refusal(f"stage {number} has no label")
-    criteria = _split_criteria(found[3])
-    if not FEWEST_CRITERIA <= len(criteria) <= MOST_CRITERIA:
-        return Refusal(
-            f"stage {number} has {len(criteria)} criteria parted by semicolons,"
-            f" not {FEWEST_CRITERIA} to {MOST_CRITERIA}"
-        )
+    criteria = _read_criteria(found[3], number)
+    if isinstance(criteria, Refusal):
+        return criteria
     return {"stage_number": number, "label": label, "criteria": [*criteria]}
 
 
+def _read_criteria(text: str, number: int) -> list[str] | Refusal:
+    if "::" in text:
+        return Refusal(f"stage {number} has more than one ::, so where its label ends is a guess")
+    criteria = _split_criteria(text)
+    if len({criterion.casefold() for criterion in criteria}) < len(criteria):
+        return Refusal(f"stage {number} has the same criterion twice")
+    if FEWEST_CRITERIA <= len(criteria) <= MOST_CRITERIA:
+        return criteria
+    return Refusal(
+        f"stage {number} has {len(criteria)} criteria parted by semicolons or commas,"
+        f" not {FEWEST_CRITERIA} to {MOST_CRITERIA}"
+    )
+
+
 def _split_criteria(text: str) -> list[str]:
-    """Split at semicolons outside of brackets; brackets that do not close hold nothing together."""
-    pieces, depth, begin = [], 0, 0
-    closed = all(text.count(one) == text.count(other) for one, other in ("()", "[]", "{}"))
-    for place, mark in enumerate(text):
-        depth = max(0, depth + _NESTING.get(mark, 0)) if closed else 0
-        if mark == ";" and not depth:
-            pieces.append(text[begin:place])
-            begin = place + 1
-    pieces.append(text[begin:])
+    """Split at semicolons outside of brackets, or at commas where there is no semicolon."""
+    pieces = _split_unbracketed(text, ";")
+    if ";" not in text:
+        pieces = _split_unbracketed(text, ",")
     bared = (_JOINING.sub("", strip_emphasis(piece), count=1) for piece in pieces)
     return [name for name in bared if re.search(r"\w", name)]
 
 
+def _split_unbracketed(text: str, parting: str) -> list[str]:
+    """Split at a mark outside of brackets; brackets that do not close hold nothing together."""
+    pieces, depth, begin = [], 0, 0
+    closed = all(text.count(one) == text.count(other) for one, other in ("()", "[]", "{}"))
+    for place, mark in enumerate(text):
+        depth = max(0, depth + _NESTING.get(mark, 0)) if closed else 0
+        if mark == parting and not depth:
+            pieces.append(text[begin:place])
+            begin = place + 1
+    return [*pieces, text[begin:]]
+
+
 _LONGEST = 24  # digits nobody needs
-_PLAIN = re.compile(r"[0-9]*\.?[0-9]+")
-_PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]+)?) ?%")
+_PLAIN = re.compile(r"((?:0|[1-9][0-9]*)?(?:\.[0-9]+)?)(?: ?/ ?1(?:\.0+)?)?")
+_PERCENT = re.compile(r"((?:0|[1-9][0-9]{0,2})(?:\.[0-9]+)?) ?%")
+_INTERVAL = re.compile(r"(?:[0-9]{2} ?% ?)?(?:CI|confidence interval|interval|range)\b.*", re.I)
 _QUALITIES = ("observability", "discriminability")
-_NAMED = re.compile(r"([A-Za-z]+)\s*[=:]\s*([^\s;=:]*[^\s;=:,])")
+_NUMBER = r"\[?[0-9.]+(?: ?%| ?/ ?1(?:\.0+)?(?![0-9.]))?\]?(?![^\s;,./])"
+_NAMED = re.compile(rf"([A-Za-z]+)\s*[=:]\s*({_NUMBER}|[^\s;=:]*[^\s;=:,])")
+_DECIMAL_COMMA = re.compile(r"[=:]\s*[0-9]*,[0-9]")
 _MARKS = re.compile(r"[*`]")
 _BETWEEN = re.compile(r"(?:\s*[,;/]\s*|\s+|\s+and\s+)", re.IGNORECASE)
 
@@ -131,12 +183,13 @@ def read_share(text: str) -> float | Refusal:
     """Read a number from 0 to 1, or a percentage; nothing is clamped and nothing assumed."""
     if len(text) > _LONGEST:
         return Refusal(f"{text[:_LONGEST]}… is not a number from 0 to 1")
-    percent = _PERCENT.fullmatch(text)
-    if percent is None and _PLAIN.fullmatch(text) is None:
+    text = _strip_brackets(text)
+    percent, plain = _PERCENT.fullmatch(text), _PLAIN.fullmatch(text)
+    if percent is None and not (plain and plain[1]):
         comma = re.fullmatch(r"[0-9]*,[0-9]+", text)
         hint = "; write decimals with a point" if comma else ""
         return Refusal(f"{text} is not a number from 0 to 1{hint}")
-    value = Decimal(percent[1]) / 100 if percent else Decimal(text)
+    value = Decimal(percent[1]) / 100 if percent else Decimal(plain[1] if plain else text)
     if value > 1:
         return Refusal(f"{text} is not between 0 and 1")
     return float(value)
@@ -144,7 +197,7 @@ def read_share(text: str) -> float | Refusal:
 
 def _decode_agreement(said: str) -> Decoded | Refusal:
     number, remark = split_remark(said.rstrip(".;"))
-    if any(name.isdigit() for name in remark):
+    if any(mark.isdigit() for mark in remark) and not _INTERVAL.fullmatch(remark.strip()):
         return Refusal(f"{said} holds more than one number")
     share = read_share(strip_marks(number))
     return share if isinstance(share, Refusal) else {"expert_agreement_prob": share}
@@ -153,6 +206,8 @@ def _decode_agreement(said: str) -> Decoded | Refusal:
 def _decode_quality(said: str) -> Decoded | Refusal:
     wanted = f"QUALITY: must be {_QUALITIES[0]}=…, {_QUALITIES[1]}=…; it is {said}"
     said = _MARKS.sub("", said)
+    if _DECIMAL_COMMA.search(said):
+        return Refusal(f"{said} has a comma in a number; write decimals with a point")
     found = list(_NAMED.finditer(said))
     names = [match[1].lower() for match in found]
     if sorted(names) != sorted(_QUALITIES) or not all(_separator_checks(said.rstrip(".;"), found)):
@@ -176,7 +231,10 @@ ABSTAIN = "ABSTAIN"
 DEFAULT_LABELS = "labels"
 METHODS = ("single", "subset")
 _TOKEN = re.compile(r"[A-Za-z0-9]+")
-_ABSTENTION = re.compile(r"abstain\b(?:\s*[(:;,.–—-].*)?", re.IGNORECASE)
+_ABSTENTION = re.compile(r"(abstain(?:ed)?)\b[.!]*(?:\s*[(:;,.!–—-].*)?", re.IGNORECASE)
+_NOUN = re.compile(r"(?:stages?|options?|levels?|identifiers?|labels?)\s+", re.IGNORECASE)
+_PARTED_REMARK = re.compile(r"(?P<said>.*?)(?:\s+[-–—]+\s+|\s*:\s+)(?P<remark>.*)")
+_PARTING = re.compile(r"(?:\s*[,;/&+]\s*(?!$)(?:and\s+)?|\s+and\s+|\s+)", re.IGNORECASE)
 _BRACKETS = (("[", "]"), ("(", ")"), ("{", "}"), ("<", ">"))
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -222,26 +280,57 @@ def _is_identifier(token: str) -> bool:
 def _decode_verdict(
     said: str, labels: Mapping[str, int], *, subset: bool, abstain: bool
 ) -> Decoded | Refusal:
-    if _ABSTENTION.fullmatch(said):
-        return _decode_abstention(said, labels, abstain=abstain)
-    listed, remark = split_remark(said.rstrip(".;"))
-    if set(_TOKEN.findall(remark)) & {*labels, ABSTAIN}:
+    known = _by_any_case(labels)
+    if _ABSTENTION.fullmatch(_strip_brackets(said)):
+        return _decode_abstention(said, known, abstain=abstain)
+    listed, remark = _split_verdict(said.rstrip(".;!"))
+    if _names_any(remark, known) or ABSTAIN in _words(remark):
         return Refusal(f"{said} names an identifier in its remark, too")
-    marked = map(strip_marks, re.split(r"[,\s/]+", _strip_brackets(listed)))
+    marked = map(strip_marks, _PARTING.split(_strip_brackets(_NOUN.sub("", listed, count=1))))
     tokens = list(dict.fromkeys(map(_strip_brackets, filter(None, marked))))
-    unknown = [token for token in tokens if token not in labels]
+    unknown = [token for token in tokens if token not in known]
     if unknown or not tokens:
         return Refusal(f"{said} is not among the identifiers {', '.join(sorted(labels))}")
-    if len(tokens) > 1 and not subset:
-        return Refusal(f"{said} names {len(tokens)} identifiers where one is wanted")
-    scores: list[Json] = [*sorted({labels[token] for token in tokens})]
-    return {"raw_verdict": said, "abstained": False, "decoded_scores": scores}
+    stages = {known[token] for token in tokens}
+    if len(stages) > 1 and not subset:
+        return Refusal(f"{said} names {len(stages)} identifiers where one is wanted")
+    return {"raw_verdict": said, "abstained": False, "decoded_scores": [*sorted(stages)]}
 
 
-def _decode_abstention(said: str, labels: Mapping[str, int], *, abstain: bool) -> Decoded | Refusal:
+def _split_verdict(said: str) -> tuple[str, str]:
+    """Part the identifiers from what is remarked after them, in parentheses or after a dash."""
+    listed, remark = split_remark(said)
+    parted = _PARTED_REMARK.fullmatch(listed)
+    if parted is None or not parted["said"]:
+        return listed, remark
+    return parted["said"].strip(), f"{parted['remark']} {remark}"
+
+
+def _by_any_case(labels: Mapping[str, int]) -> dict[str, int]:
+    """The stages by identifiers, also written in another case where that tells them apart."""
+    either = {form for token in labels for form in (token, token.upper(), token.lower())}
+    meanings = {
+        form: {stage for token, stage in labels.items() if token.casefold() == form.casefold()}
+        for form in either
+    }
+    return {form: min(stages) for form, stages in meanings.items() if len(stages) == 1} | dict(
+        labels
+    )
+
+
+def _words(text: str) -> set[str]:
+    return {word.upper() for word in _TOKEN.findall(text)}
+
+
+def _names_any(remark: str, known: Mapping[str, int]) -> bool:
+    return bool(_words(remark) & {token.upper() for token in known})
+
+
+def _decode_abstention(said: str, known: Mapping[str, int], *, abstain: bool) -> Decoded | Refusal:
     if not abstain:
         return Refusal("model abstained, which was not allowed")
-    if set(_TOKEN.findall(said)[1:]) & {*labels}:
+    rest = _TOKEN.sub("", _strip_brackets(said), count=1)
+    if _names_any(rest, known):
         return Refusal(f"{said} both abstains and names an identifier")
     return {"raw_verdict": said, "abstained": True, "decoded_scores": []}
 

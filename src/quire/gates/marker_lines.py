@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from quire.domain.data import Json
@@ -13,7 +14,14 @@ _QUOTED = re.compile(r"\s*>")
 _INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufeff]")
 _WORD = re.compile(r"\w")
 _LONGEST_LINE = 2_000  # a marker's line is short; a long one is not worth the time it may take
-_REMARK = re.compile(r"(?P<said>[^(]*?)\s*\((?P<remark>[^()]*)\)\.?")
+_REMARK = re.compile(r"(?P<said>[^(]*?)\s*\((?P<remark>[^()]*)\)[.!]?")
+_CLOSING = re.compile(
+    r"\s*(?:[-*_=~`]{3,}|</[A-Za-z][\w-]*>|)\s*"
+)  # a rule, a fence, a tag that closes
+_CLOSING_TAGS = re.compile(r"(?:\s*</[A-Za-z][\w-]*>)+\s*$")
+_BEFORE_MARKER = (
+    rf"(?:(?:my|the)[\s{re.escape(_AROUND)}]+)?(?:(?:final|overall)[\s{re.escape(_AROUND)}]+)?"
+)
 
 
 class Refusal(NamedTuple):
@@ -37,9 +45,15 @@ Decode = Callable[[str], Decoded | Refusal]
 def answer_lines(text: str) -> list[str]:
     """Split an answer, without the lines at its end that only close something."""
     lines = [_INVISIBLE.sub("", line) for line in text.splitlines()]
-    while lines and not lines[-1].strip(_AROUND + " \t"):
+    while lines and closes_only(lines[-1]):
         lines.pop()
     return lines
+
+
+def closes_only(line: str) -> bool:
+    """Whether a line says nothing: it is blank, or but a rule, a fence or a closing tag."""
+    short = len(line) <= _LONGEST_LINE
+    return not line.strip(_AROUND + " \t") or (short and _CLOSING.fullmatch(line) is not None)
 
 
 def find_marker_lines(lines: Sequence[str], marker: str) -> list[MarkerLine]:
@@ -71,17 +85,33 @@ def read_last_line(text: str, marker: str, decode: Decode) -> Decoded | Refusal:
     if not found:
         return Refusal(f"answer has no line that begins with {marker}:")
     last = found[-1]
-    if last.place != len(lines) - 1:
+    said = last.text or _text_of_next_line(lines, last.place)
+    if last.place != len(lines) - 1 and (last.text or not said):
         return Refusal(f"answer goes on after its {marker}: line")
-    if not last.text or len(lines[-1]) > _LONGEST_LINE:
-        return Refusal(f"{'too much' if last.text else 'nothing'} follows {marker}:")
-    decoded = decode(last.text)
+    if not said or len(lines[-1]) > _LONGEST_LINE:
+        return Refusal(f"{'too much' if said else 'nothing'} follows {marker}:")
+    decoded = decode(said)
     if isinstance(decoded, Refusal):
         return decoded
     earlier = [decode(line.text) for line in found[:-1] if not line.quoted]
     if not all(isinstance(item, Refusal) or _is_same_meaning(item, decoded) for item in earlier):
         return Refusal(f"answer has two {marker}: lines that differ")
     return add_reasoning(lines, found, decoded, marker)
+
+
+def _text_of_next_line(lines: Sequence[str], place: int) -> str:
+    """What stands alone on the one line after a marker that nothing follows on its own."""
+    after = [line for line in lines[place + 1 :] if line.strip()]
+    if len(after) != 1:
+        return ""
+    bare = _DECORATION.match(after[0][:_LONGEST_LINE])
+    assert bare is not None  # it matches the empty string too
+    return _strip_end(after[0][bare.end() :])
+
+
+def _strip_end(text: str) -> str:
+    """What is said on a line, without marks around it and tags that close after it."""
+    return strip_marks(_CLOSING_TAGS.sub("", strip_marks(text)))
 
 
 def add_reasoning(
@@ -112,6 +142,14 @@ def strip_emphasis(text: str) -> str:
     return text[1:-1].strip() if quoted else text
 
 
+@cache
+def _marker_pattern(marker: str) -> re.Pattern[str]:
+    """A marker as people write it: in any case, its underscore escaped or left out."""
+    words = r"(?:\\?_|[ \t-])".join(map(re.escape, marker.split("_")))
+    around = re.escape(_AROUND)
+    return re.compile(rf"{_BEFORE_MARKER}{words}[\s{around}]*[:：]", re.IGNORECASE)
+
+
 def _text_after(line: str, marker: str) -> str | None:
     """What follows the marker at the beginning of a line; repeated markers count once."""
     said: str | None = None
@@ -119,15 +157,11 @@ def _text_after(line: str, marker: str) -> str | None:
     while True:
         decoration = _DECORATION.match(rest)
         assert decoration is not None  # it matches the empty string too
-        begin = decoration.end()
-        end = begin + len(marker)
-        if rest[begin:end].upper() != marker:
+        found = _marker_pattern(marker).match(rest, decoration.end())
+        if found is None:
             return said
-        colon = re.match(rf"[\s{re.escape(_AROUND)}]*[:：]", rest[end:])
-        if colon is None:
-            return said
-        rest = rest[end + colon.end() :]
-        said = strip_marks(rest)
+        rest = rest[found.end() :]
+        said = _strip_end(rest)
 
 
 def _is_same_meaning(one: Decoded, other: Decoded) -> bool:
