@@ -3,6 +3,7 @@
 import pytest
 
 from quire.cli.spend import BAR, bar
+from quire.domain.pricing import dollars
 from quire.domain.spend import SpendBy
 from tests.cli.conftest import Quire
 
@@ -57,6 +58,19 @@ def test_bars_are_as_long_as_their_share_and_never_vanish() -> None:
     assert bar(4, 8) == "█" * (BAR // 2)
     assert bar(1, 10**12) == "▏"
     assert (bar(0, 8), bar(0, 0)) == ("", "")
+
+
+def test_what_was_answered_before_is_shown_with_what_that_saved(ready: Quire) -> None:
+    ready(*RUN)
+    ready(*RUN)
+
+    one, outcomes = ready("spend", "2").stdout, ready("spend", "--by", "outcome").stdout
+    total = ready.json("spend")["total"]
+
+    assert total["reused"] > 0
+    assert f"reuse saved {dollars(total['reuse_saved_pico'])}: " in one
+    assert f"{total['reused']} answers were there, and nothing was asked" in one
+    assert "reused: nothing was sent: the answer was there" in outcomes
 
 
 def test_without_calls_there_is_nothing_to_show(ready: Quire) -> None:

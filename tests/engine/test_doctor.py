@@ -16,7 +16,7 @@ from tests.accounts.key_server import GOOD
 from tests.crash.test_simulation import Died, Mortal
 from tests.engine.installations import Later, examine_engine, findings_of, severities, with_settings
 from tests.ledger.raw import Raw
-from tests.world import World, sentences
+from tests.world import METADATA, World, sentences, until_rest
 
 Worlds = Callable[..., World]
 
@@ -98,7 +98,25 @@ def test_spend_adds_up_alike_by_everything_it_is_shown_by(world: Worlds) -> None
 
     assert (sound.severity, wrong.severity) == ("ok", "problem")
     assert "run, stage, model, day, key, outcome" in sound.message
-    assert wrong.message.startswith("the tallies come to ")
+    assert wrong.message.startswith("the tallies of run 1 come to ")
+
+
+def test_what_wallets_paid_is_what_attempts_cost_and_runs_still_have(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(40))
+    here.engine.wallets.create("team", 1)
+    run = here.engine.run(schema=METADATA, model="simulated/small", wallet="team", limit=10)
+    until_rest(run)
+    (under_way,) = findings_of(here, "spend")
+    raw = Raw(here.url)
+    raw.rows("UPDATE wallet_entries SET amount = amount - 5000000000 WHERE kind = 'slice'")
+    raw.close()
+
+    (wrong,) = findings_of(here, "spend")
+
+    assert "; wallets paid $" in under_way.message
+    assert wrong.severity == "problem"
+    assert wrong.message.startswith("wallet team paid $")
 
 
 def test_wrong_tallies_are_found_and_corrected(world: Worlds) -> None:

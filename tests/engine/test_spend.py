@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -9,13 +10,13 @@ from quire.domain.errors import NotFound, UsageError
 from quire.domain.spend import SpendBy
 from quire.ledger.connection import Connection
 from tests.pipeline.test_money import FAULTS, Ahead
-from tests.world import World, sentences
+from tests.world import METADATA, World, sentences
 
 Worlds = Callable[..., World]
 
 COUNTED = (
     *("attempts", "calls", "tasks", "input_tokens", "output_tokens"),
-    *("cost_pico", "presumed_pico", "packing_saved_pico"),
+    *("cost_pico", "presumed_pico", "packing_saved_pico", "reused", "reuse_saved_pico"),
 )
 
 
@@ -33,7 +34,8 @@ def costs(here: World, by: str, run: int | None = None) -> dict[str, int]:
 def test_every_view_comes_to_what_attempts_and_tallies_say(world: Worlds) -> None:
     here = world(faults=FAULTS)
     here.ingest(sentences(120))
-    first, second = here.run(pack_size=10, max_tries=5), here.run(pack_size=4, max_tries=5)
+    first = here.run(pack_size=10, max_tries=5)
+    second = here.run(pack_size=4, max_tries=5, reuse=False)
 
     found = {by: totals(here, by) for by in SpendBy}
     alone = {by: totals(here, by, second.id) for by in SpendBy}
@@ -46,10 +48,13 @@ def test_every_view_comes_to_what_attempts_and_tallies_say(world: Worlds) -> Non
     assert alone[SpendBy.KEY]["cost_pico"] == known[1].cost_pico
     assert found[SpendBy.DAY]["packing_saved_pico"] > 0
     with here.engine.ledger.snapshot() as tx:
-        assert tx.spend.attempted_spend() == tx.spend.tallied_spend()
+        runs = tx.spend.money_of_runs()
+    assert [(run.tallied, run.attempted) for run in runs] == [
+        (now.cost_pico + now.presumed_pico,) * 2 for now in known
+    ]
 
 
-def test_a_view_takes_two_questions_to_the_database_however_much_there_is(world: Worlds) -> None:
+def test_a_view_takes_three_questions_to_the_database_however_much_there_is(world: Worlds) -> None:
     here = world()
     here.ingest(sentences(40))
     for size in (2, 4, 8):
@@ -58,7 +63,7 @@ def test_a_view_takes_two_questions_to_the_database_however_much_there_is(world:
     with counted_questions(here) as asked:
         here.engine.spend("outcome")
 
-    assert asked == ["priced_models", "spend_groups"]
+    assert asked == ["priced_models", "spend_groups", "reuse_groups"]
 
 
 @contextmanager
@@ -123,6 +128,86 @@ def test_runs_stages_models_days_and_keys_are_lines_of_their_own(world: Worlds) 
     ]
     assert here.engine.spend(run=first.id) == stages
     assert sum(costs(here, "day").values()) == 3
+
+
+def test_answers_that_were_there_are_a_part_of_every_view(world: Worlds) -> None:
+    here = world()
+    here.ingest([*sentences(20), *sentences(5)])
+    first, second = here.run(pack_size=4), here.run(pack_size=4, new=True)
+    taken = [run.progress() for run in (first, second)]
+
+    found = {by: totals(here, by) for by in SpendBy}
+    lines = {str(row["outcome"]): row for row in here.engine.spend("outcome", second.id)}
+
+    assert [now.reused for now in taken] == [5, 25]
+    assert len({tuple(sums.values()) for sums in found.values()}) == 1
+    assert found[SpendBy.DAY]["reused"] == 30
+    assert found[SpendBy.DAY]["reuse_saved_pico"] == sum(now.saved_pico for now in taken) > 0
+    assert [row["reused"] for row in here.engine.spend("run")] == [5, 25]
+    assert list(lines) == ["reused"]
+    assert (lines["reused"]["attempts"], lines["reused"]["cost_pico"]) == (0, 0)
+
+
+def test_an_answer_that_was_taken_counts_once_whatever_becomes_of_it(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(6))
+    here.run(pack_size=3)
+    second = here.run(pack_size=3, new=True)
+    before = here.engine.spend(run=second.id)
+
+    second.regate(apply=True)
+    second.rerun("extract")
+    second.wait()
+    here.engine.purge("doc")
+    (after,) = here.engine.spend(run=second.id)
+
+    assert (before[0]["reused"], after["reused"]) == (6, 6)
+    assert (
+        after["reuse_saved_pico"] == before[0]["reuse_saved_pico"] == second.progress().saved_pico
+    )
+    assert after["calls"] == 2
+
+
+def dict_rows(frame: Any, kind: str) -> Any:
+    """A frame's rows as plain dicts."""
+    if kind == "pandas":
+        return frame.to_dict("records")
+    return frame.to_dicts() if kind == "polars" else frame.to_pylist()
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_a_view_is_a_frame_with_typed_columns(world: Worlds, kind: str) -> None:
+    here = world()
+    empty = getattr(here.engine.spend, f"to_{kind}")("day")
+    here.ingest(sentences(8))
+    here.run(pack_size=4)
+
+    rows = here.engine.spend("stage")
+    frame = getattr(here.engine.spend, f"to_{kind}")("stage")
+    days = getattr(here.engine.spend, f"to_{kind}")("day")
+
+    assert dict_rows(frame, kind) == rows
+    assert dict_rows(empty, kind) == []
+    dtype = days.schema.field("day").type if kind == "arrow" else days["day"].dtype
+    assert str(dtype) in {"datetime64[us]", "Date", "date32[day]"}
+
+
+def test_spend_is_what_attempts_and_the_entries_of_wallets_come_to(world: Worlds) -> None:
+    here = world(faults=FAULTS)
+    here.ingest(sentences(60))
+    here.engine.wallets.create("team", 1)
+    with_budget: dict[str, Any] = {"wallet": "team", "budget_usd": "0.9", "max_tries": 5}
+    funded = here.engine.run(schema=METADATA, model="simulated/small", pack_size=6, **with_budget)
+    funded.wait()
+    here.run(pack_size=6, max_tries=5, reuse=False, new=True)
+
+    with here.engine.ledger.snapshot() as tx:
+        paid, unpaid = tx.spend.money_of_runs()
+
+    now = funded.progress()
+    assert (paid.wallet, unpaid.wallet) == ("team", None)
+    assert paid.tallied == paid.attempted == paid.paid == now.cost_pico + now.presumed_pico > 0
+    assert (paid.reserved, paid.free, unpaid.paid) == (0, 0, 0)
 
 
 def test_what_does_not_exist_is_refused(world: Worlds) -> None:

@@ -30,6 +30,7 @@ _NARROWING: tuple[Narrowing, ...] = (
     ("attempts", None),
     ("model", short_model_name),
     ("of it cached", None),
+    ("reused", None),
     ("stage", lambda name: clip(name, 20)),
     ("key", lambda name: clip(name, 24)),
     ("tokens out", None),
@@ -54,6 +55,7 @@ _OUTCOME_WORDS = {
     SpendOutcome.SPLIT: "a pack of which some were asked again",
     SpendOutcome.RETRIED: "did not do, or a critic or a person refused it: asked again",
     SpendOutcome.REFUSED: "the provider or the model declined",
+    SpendOutcome.REUSED: "nothing was sent: the answer was there, of this run or an earlier one",
     SpendOutcome.LOST: "nobody knows whether it was carried out; its cost is presumed",
     SpendOutcome.WASTED: "paid, and in no result",
     SpendOutcome.EMBEDDED: "ranked passages of prompts that were too large",
@@ -74,7 +76,7 @@ def spend(
     ] = False,
     as_json: of.AsJson = False,
 ) -> None:
-    """Show what was spent and what for, and what caching, batches and packing saved."""
+    """Show what was spent and what for, and what caching, batches, packing and reuse saved."""
     if forecast:
         _show_forecast(context, run, as_json=as_json)
         return
@@ -157,6 +159,7 @@ def _cells(sums: "SpendSums", longest: int) -> dict[str, object]:
         ">of it cached": sums.cached_tokens or "–",
         ">tokens out": sums.output_tokens,
         ">cost": dollars(sums.cost),
+        ">reused": sums.reused or "–",
         ">presumed": f"≤ {dollars(sums.presumed)}" if sums.presumed else "–",
         "share": bar(sums.cost + sums.presumed, longest),
     }
@@ -201,6 +204,9 @@ def _saving_lines(total: "SpendSums") -> Iterator[str]:
             f"packing saved about {dollars(total.packing_saved)}: {total.tasks:,} tasks in"
             f" {quantity(total.calls, 'call')}, against the prefix sent with each of them"
         )
+    if total.reused:
+        answers = quantity(total.reused, "answer was", "answers were")
+        yield f"reuse saved {dollars(total.reuse_saved)}: {answers} there, and nothing was asked"
 
 
 def _saving_words(amount: int) -> str:

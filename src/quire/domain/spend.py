@@ -26,6 +26,7 @@ class SpendOutcome(StrEnum):
     SPLIT = "split"  # a pack, of which some were asked again
     RETRIED = "retried"  # it did not do, or was refused by a critic or a person: asked again
     REFUSED = "refused"  # the provider or the model declined
+    REUSED = "reused"  # nothing was sent: the answer was there
     LOST = "lost"  # nobody knows whether it was carried out; its cost is presumed
     WASTED = "wasted"  # paid, and in no result: its task failed, or had an answer already
     EMBEDDED = "embedded"  # it ranked passages of prompts that were too large
@@ -59,6 +60,8 @@ class SpendGroup(NamedTuple):
     presumed: int
     more_prefix: int  # tokens of prefixes that there would be more, were every task asked alone
     more_cached: int  # of these, read from the cache
+    reused: int = 0  # tasks that took an answer instead of asking
+    reuse_saved: int = 0  # what those answers had cost
 
     @property
     def input_total(self) -> int:
@@ -76,12 +79,21 @@ class SpendGroup(NamedTuple):
         return f"{self.key_provider} {label}"
 
 
-class RunSpend(NamedTuple):
-    """What a run cost, known and presumed, in picodollars."""
+class RunMoneySums(NamedTuple):
+    """What a run spent, added up in every way that it is written down; in picodollars."""
 
     run_id: RunId
-    cost: int
-    presumed: int
+    wallet: str | None  # its name
+    tallied: int  # known and presumed
+    attempted: int  # the same, of the attempts themselves
+    reserved: int  # for calls that are out
+    free: int  # granted, and neither spent nor reserved
+    paid: int  # by the wallet's entries, less what came back
+
+    @property
+    def amount_due(self) -> int:
+        """What a wallet must have paid."""
+        return self.attempted + self.reserved + self.free
 
 
 class ForecastRow(NamedTuple):

@@ -8,12 +8,15 @@ from quire.domain.ids import RunId
 from quire.domain.pricing import to_usd
 from quire.domain.spend import ForecastRow, SpendBy, SpendGroup
 from quire.engine.context import EngineContext
+from quire.engine.foreign_values import ForeignFrame
+from quire.export.column_types import DATE, INTEGER, NUMBER, TEXT, Column
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.spend import EVERY_RUN
 from quire.planning.forecast_corrections import NOTHING_TAKEN, StageSpend, spend_by_stage
 from quire.planning.job_forecasts import percent_over
 from quire.planning.rendering import USUAL_OVERHEAD
 from quire.planning.spend_views import (
+    NOTHING_SPENT,
     PricedModels,
     SpendLine,
     SpendSums,
@@ -23,7 +26,7 @@ from quire.planning.spend_views import (
 )
 
 SIMULATED = "simulated"
-MONEY = ("cost", "presumed", "caching_saved", "batches_saved", "packing_saved")
+MONEY = ("cost", "presumed", "caching_saved", "batches_saved", "packing_saved", "reuse_saved")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,26 @@ class SpendViews:
         """
         return [spend_row(line) for line in self.view(by, run).lines]
 
+    def to_pandas(self, by: str | None = None, run: int | None = None) -> ForeignFrame:
+        """The same lines as a pandas frame, with typed columns."""
+        return self._frame("pandas", by, run)
+
+    def to_polars(self, by: str | None = None, run: int | None = None) -> ForeignFrame:
+        """The same lines as a polars frame."""
+        return self._frame("polars", by, run)
+
+    def to_arrow(self, by: str | None = None, run: int | None = None) -> ForeignFrame:
+        """The same lines as an Arrow table."""
+        return self._frame("arrow", by, run)
+
+    def _frame(self, kind: str, by: str | None, run: int | None) -> ForeignFrame:
+        from quire.export.data_frames import make_frame
+
+        view = self.view(by, run)
+        columns = spend_columns(view.by)
+        rows = map(spend_row, view.lines)
+        return make_frame(kind, columns, ([row[it.name] for it in columns] for row in rows))
+
     def view(self, by: str | None = None, run: int | None = None) -> SpendView:
         """What was spent on a run or on all, by one thing."""
         way = _read_by(by or (SpendBy.RUN if run is None else SpendBy.STAGE))
@@ -63,6 +86,7 @@ class SpendViews:
             only = EVERY_RUN if run is None else tx.runs.must_get_run(RunId(run)).id
             models = tx.spend.priced_models(only)
             groups = read_groups(tx, models, only, outcomes=way is SpendBy.OUTCOME)
+            groups += tx.spend.reuse_groups(only)
         simulated = sum(group.cost for group in groups if group.model.startswith(f"{SIMULATED}/"))
         return SpendView(
             by=way,
@@ -118,6 +142,18 @@ def read_groups(
 def spend_row(line: SpendLine) -> dict[str, Json]:
     """A line, flat: what it is about, counts, and money both exact and in dollars."""
     return {**line.about, **sums_json(line.sums)}
+
+
+def spend_columns(by: SpendBy) -> list[Column]:
+    """The columns of a view's rows, with what they hold; the same where it has no line."""
+    about = ("run", "stage") if by is SpendBy.STAGE else (by.value,)
+    kinds = {"run": INTEGER, "day": DATE}
+    named = [Column(name, kinds.get(name, TEXT)) for name in about]
+    sums = [
+        Column(name, NUMBER if name.endswith("_usd") else INTEGER)
+        for name in sums_json(NOTHING_SPENT)
+    ]
+    return [*named, *sums]
 
 
 def sums_json(sums: SpendSums) -> dict[str, Json]:

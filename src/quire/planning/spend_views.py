@@ -7,7 +7,8 @@ reckoned against the bill as it is, one thing at a time, and therefore does not 
 - batches: the same tokens, cached or not as they were, at the prices of direct calls;
 - packing: the prefix of every pack once more for each task after the first, read from the cache
   as often as that of the packs was. The prefix is not billed apart, so its tokens are estimated:
-  of a pack's input its share of the characters. Answers are taken to be as long alone.
+  of a pack's input its share of the characters. Answers are taken to be as long alone;
+- reuse: what the answers had cost that tasks took, each call shared equally among its tasks.
 """
 
 from collections import defaultdict
@@ -45,6 +46,8 @@ class SpendSums:
     caching_saved: int = 0  # less than nothing where more was written than read
     batches_saved: int = 0
     packing_saved: int = 0  # estimated
+    reused: int = 0  # tasks that took an answer that was there
+    reuse_saved: int = 0
 
     def plus(self, other: "SpendSums") -> "SpendSums":
         """Both together."""
@@ -120,6 +123,8 @@ def _sum_group(group: SpendGroup, facts: ModelFacts | None) -> SpendSums:
         reasoning_tokens=group.reasoning,
         cost=group.cost,
         presumed=group.presumed,
+        reused=group.reused,
+        reuse_saved=group.reuse_saved,
         **(_savings(group, facts) if facts is not None else {}),
     )
 

@@ -2,7 +2,7 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from quire.domain.ids import RunId
 from quire.domain.pricing import dollars
 from quire.domain.reasons import EventKind
-from quire.domain.spend import RunSpend, SpendBy
+from quire.domain.spend import RunMoneySums, SpendBy
 from quire.engine.doctor.findings import (
     Finding,
     Installation,
@@ -134,31 +134,48 @@ def check_tallies(installation: Installation) -> Iterator[Finding]:
 
 
 def check_spend(installation: Installation) -> Iterator[Finding]:
-    """Add spend up by everything it is shown by: always what the attempts and the tallies say."""
+    """Add spend up by everything it is shown by: always what attempts, tallies and wallets say."""
     with installation.ledger.snapshot() as tx:
-        attempted, tallied = tx.spend.attempted_spend(), tx.spend.tallied_spend()
+        runs = tx.spend.money_of_runs()
         models = tx.spend.priced_models(EVERY_RUN)
         plain = read_groups(tx, models, outcomes=False)
         judged = read_groups(tx, models, outcomes=True)
-    truth = _sum_spend(attempted)
-    views: dict[str, tuple[int, int]] = {"the tallies come": _sum_spend(tallied)}
+    wrong = [*_differing_runs(runs)]
+    truth = sum(run.attempted for run in runs)
     for by in SpendBy:
         total = total_spend(view_spend(judged if by is SpendBy.OUTCOME else plain, by, models))
-        views[f"spend by {by} comes"] = (total.cost, total.presumed)
-    wrong = [name for name, sums in views.items() if sums != truth]
-    for name in wrong:
-        cost, presumed = views[name]
-        known = f"{name} to {dollars(cost)} and {dollars(presumed)} presumed"
-        cure = "`quire doctor --fix` corrects tallies; please report it"
-        of_attempts = f"{dollars(truth[0])} and {dollars(truth[1])}"
-        yield problem(f"{known}, the attempts to {of_attempts}", cure)
+        if total.cost + total.presumed != truth:
+            shown = dollars(total.cost + total.presumed)
+            wrong.append(f"spend by {by} comes to {shown}, the attempts to {dollars(truth)}")
+    for said in wrong:
+        yield problem(said, "`quire doctor --fix` corrects tallies; please report it")
     if not wrong:
-        yield ok(f"{dollars(truth[0])}, the same by {', '.join(SpendBy)}, attempts and tallies")
+        funded = [run for run in runs if run.wallet is not None]
+        paid = f"; {_wallet_sums(funded)}" if funded else ""
+        said = f"the same by {', '.join(SpendBy)}, attempts and tallies{paid}"
+        yield ok(f"{dollars(truth)}, {said}")
 
 
-def _sum_spend(runs: Iterable[RunSpend]) -> tuple[int, int]:
-    found = list(runs)
-    return sum(run.cost for run in found), sum(run.presumed for run in found)
+_TALLIED = "the tallies of run {} come to {}, its attempts to {}"
+_PAID = "wallet {} paid {} for run {}, whose attempts come to {}, with {} reserved and {} free"
+
+
+def _differing_runs(runs: Iterable[RunMoneySums]) -> Iterator[str]:
+    """What does not come to the same, where tallies, attempts and wallets should."""
+    for run in runs:
+        spent, reserved, free = map(dollars, (run.attempted, run.reserved, run.free))
+        if run.tallied != run.attempted:
+            yield _TALLIED.format(run.run_id, dollars(run.tallied), spent)
+        if run.wallet is not None and run.paid != run.amount_due:
+            yield _PAID.format(run.wallet, dollars(run.paid), run.run_id, spent, reserved, free)
+
+
+def _wallet_sums(funded: Sequence[RunMoneySums]) -> str:
+    """What wallets paid for runs, and what that is."""
+    paid, spent = sum(run.paid for run in funded), sum(run.attempted for run in funded)
+    rest = f" and {dollars(paid - spent)} that runs still have" if paid != spent else ""
+    runs = plural(len(funded), "run")
+    return f"wallets paid {dollars(paid)} for {runs}: {dollars(spent)} of attempts{rest}"
 
 
 _WALLET = "wallet {} holds {:,}, and its entries come to {:,}"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from quire.domain.data import stored_json
 from quire.domain.ids import RunId
 from quire.domain.models import ModelFacts
-from quire.domain.spend import ForecastRow, RunSpend, SpendGroup
+from quire.domain.spend import ForecastRow, RunMoneySums, SpendGroup
 from quire.ledger.tables.table import Table
 
 EVERY_RUN = RunId(0)
@@ -36,13 +36,13 @@ class Spend(Table):
             found[number, known[text].name] = known[text]
         return found
 
-    def tallied_spend(self) -> list[RunSpend]:
-        """What the tallies of each run say."""
-        return self._list(RunSpend, "tallied_spend")
+    def reuse_groups(self, run: RunId) -> list[SpendGroup]:
+        """Answers of a run or of all that were taken instead of asked for, and what that saved."""
+        return self._list(SpendGroup, "reuse_groups", run=run)
 
-    def attempted_spend(self) -> list[RunSpend]:
-        """What the attempts of each run say."""
-        return self._list(RunSpend, "attempted_spend")
+    def money_of_runs(self) -> list[RunMoneySums]:
+        """What each run spent: by its tallies, by its attempts, and by its wallet's entries."""
+        return self._list(RunMoneySums, "money_of_runs")
 
     def add_stage_forecasts(self, run: RunId, forecasts: Sequence[ForecastRow]) -> None:
         """Keep what a run was forecast to take when it began."""

@@ -52,24 +52,56 @@ WITH heads AS MATERIALIZED (
 SELECT u.run_id, s.name, u.model, k.provider, k.source, k.name, k.tail, u.day, u.batched, u.outcome, u.size,
     u.attempts, CAST(u.calls AS INTEGER), CAST(u.tasks AS INTEGER), CAST(u.input AS INTEGER), CAST(u.cached AS INTEGER), CAST(u.short AS INTEGER),
     CAST(u.long AS INTEGER), CAST(u.output AS INTEGER), CAST(u.reasoning AS INTEGER), CAST(u.cost AS INTEGER), CAST(u.presumed AS INTEGER),
-    CAST(u.more_prefix AS INTEGER), CAST(u.more_cached AS INTEGER)
+    CAST(u.more_prefix AS INTEGER), CAST(u.more_cached AS INTEGER), 0, 0
 FROM sums u JOIN stages s ON s.id = u.stage_id
 LEFT JOIN credentials k ON k.id = u.credential_id AND k.workspace_id = :workspace
 ORDER BY u.run_id, u.stage_id, u.model, u.day, u.credential_id, u.batched, u.outcome, u.size
 
--- name: tallied_spend
--- What the tallies of each run say was spent, known and presumed.
-SELECT s.run_id, CAST(sum(CASE WHEN t.what = 'cost' THEN t.delta ELSE 0 END) AS INTEGER),
-    CAST(sum(CASE WHEN t.what = 'presumed' THEN t.delta ELSE 0 END) AS INTEGER)
-FROM tallies t JOIN stages s ON s.id = t.stage_id JOIN runs r ON r.id = s.run_id
-WHERE r.workspace_id = :workspace AND t.what IN ('cost', 'presumed') GROUP BY s.run_id ORDER BY s.run_id
+-- name: reuse_groups
+-- Answers that tasks took instead of asking, by all that spend is grouped by: model and key are of the call that was paid
+-- for, its share is what was saved; the day is that of the taking. Read stage by stage where the tallies know of any; what
+-- `--reuse RUN` copied is not tallied, and no part of it. Judged anew, a taken answer is
+-- another result, so the first one counts.
+WITH taken AS (
+    SELECT t.run_id, t.stage_id, min(r.id) AS result_id
+    FROM runs n JOIN stages s ON s.run_id = n.id JOIN tasks t ON t.stage_id = s.id AND t.workspace_id = :workspace
+    JOIN results r ON r.task_id = t.id AND r.reused_from IS NOT NULL
+    WHERE n.workspace_id = :workspace AND (:run = 0 OR n.id = :run)
+      AND EXISTS (SELECT 1 FROM tallies y WHERE y.stage_id = s.id AND y.what = 'reused')
+    GROUP BY t.id, t.run_id, t.stage_id
+)
+SELECT x.run_id, s.name, coalesce(a.model, ''), k.provider, k.source, k.name, k.tail, r.created_at / 86400000000, 0, 'reused', 0,
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, count(*),
+    CAST(sum(coalesce(a.cost, 0) / CASE WHEN q.tasks > 0 THEN q.tasks ELSE 1 END) AS INTEGER)
+FROM taken x JOIN results r ON r.id = x.result_id JOIN stages s ON s.id = x.stage_id
+LEFT JOIN attempts a ON a.id = r.attempt_id LEFT JOIN requests q ON q.id = a.request_id
+LEFT JOIN credentials k ON k.id = a.credential_id AND k.workspace_id = :workspace
+GROUP BY x.run_id, x.stage_id, s.name, a.model, a.credential_id, k.provider, k.source, k.name, k.tail, r.created_at / 86400000000
+ORDER BY x.run_id, x.stage_id, a.model, r.created_at / 86400000000, a.credential_id
 
--- name: attempted_spend
--- The same of the attempts themselves, by nothing but the run.
-SELECT l.run_id, CAST(sum(CASE WHEN a.cost_basis = 'usage' THEN a.cost ELSE 0 END) AS INTEGER),
-    CAST(sum(CASE WHEN a.state IN ('unknown', 'written_off') THEN a.reserved WHEN a.cost_basis = 'presumed' THEN a.cost ELSE 0 END) AS INTEGER)
-FROM attempts a CROSS JOIN requests q CROSS JOIN lanes l
-WHERE q.id = a.request_id AND l.id = q.lane_id AND l.workspace_id = :workspace GROUP BY l.run_id ORDER BY l.run_id
+-- name: money_of_runs
+-- Of every run that spent anything or has a wallet: what the tallies say it cost (known and presumed), what its attempts do,
+-- what is reserved for those that are out, what its slices have free, and what its wallet's entries took from there.
+-- All is well where tallied = attempted and, with a wallet, paid = attempted + reserved + free; when a run is over, nothing is
+-- reserved or free: then spend = the attempts = the entries.
+WITH sent AS (
+    SELECT l.run_id, CAST(sum(CASE WHEN a.state IN ('unknown', 'written_off') THEN a.reserved ELSE coalesce(a.cost, 0) END) AS INTEGER) AS cost,
+        CAST(sum(CASE WHEN a.state = 'open' THEN a.reserved ELSE 0 END) AS INTEGER) AS reserved
+    FROM attempts a CROSS JOIN requests q CROSS JOIN lanes l
+    WHERE q.id = a.request_id AND l.id = q.lane_id AND l.workspace_id = :workspace GROUP BY l.run_id
+), tallied AS (
+    SELECT s.run_id, CAST(sum(t.delta) AS INTEGER) AS cost FROM tallies t JOIN stages s ON s.id = t.stage_id
+    WHERE t.what IN ('cost', 'presumed') GROUP BY s.run_id
+), sliced AS (
+    SELECT run_id, CAST(sum(granted - used) AS INTEGER) AS free FROM slices GROUP BY run_id
+), entered AS (
+    SELECT run_id, wallet_id, CAST(-sum(amount) AS INTEGER) AS paid FROM wallet_entries WHERE run_id IS NOT NULL GROUP BY run_id, wallet_id
+)
+SELECT r.id, w.name, coalesce(tallied.cost, 0), coalesce(sent.cost, 0), coalesce(sent.reserved, 0), coalesce(sliced.free, 0), coalesce(entered.paid, 0)
+FROM runs r LEFT JOIN sent ON sent.run_id = r.id LEFT JOIN tallied ON tallied.run_id = r.id
+LEFT JOIN run_funds f ON f.run_id = r.id LEFT JOIN wallets w ON w.id = f.wallet_id
+LEFT JOIN sliced ON sliced.run_id = r.id LEFT JOIN entered ON entered.run_id = r.id AND entered.wallet_id = f.wallet_id
+WHERE r.workspace_id = :workspace AND (sent.run_id IS NOT NULL OR tallied.run_id IS NOT NULL OR f.wallet_id IS NOT NULL) ORDER BY r.id
 
 -- name: priced_models
 -- What was told to runs of their models, prices included.
