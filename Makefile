@@ -8,7 +8,7 @@ TYPED := src tests scripts benchmarks
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test suite typed soak check lint types fix bench docs postgres
+.PHONY: help demo test suite typed soak check lint types fix bench docs postgres chromium
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -22,14 +22,14 @@ test: .venv/installed  ## every check and test, on SQLite and a real PostgreSQL
 	@$(MAKE) --no-print-directory --jobs=2 typed suite \
 	    || { cat .venv/complaint 2>/dev/null; exit 1; }
 
-suite: .venv/installed postgres  # runs beside the types, which take a core half a minute
+suite: .venv/installed postgres chromium  # runs beside the types, which take a core half a minute
 	exec $(PYTHON) -m pytest -n 3 --dist worksteal -m "not soak" --slowest 10
 
 typed: .venv/installed  # a complaint ends the tests beside it, and nothing else is said after it
 	@trap "" TERM; $(MAKE) --no-print-directory types > .venv/types 2>&1 \
 	    || { mv .venv/types .venv/complaint; kill $$PPID; }
 
-soak: .venv/installed postgres  ## big numbers, kill storms, many more examples; takes long
+soak: .venv/installed postgres chromium  ## big numbers, kill storms, many more examples; takes long
 	$(PYTHON) -m pytest -m "soak or hypothesis" --hypothesis-profile=soak -o faulthandler_timeout=0
 
 check: lint types  ## lint, format, import contracts and types
@@ -60,6 +60,9 @@ docs: .venv/installed  ## redraw the pages that are made from the code
 
 postgres: .venv/installed  # find or install PostgreSQL once, before test processes want it at the same time
 	@$(PYTHON) -m tests.postgres
+
+chromium: .venv/installed  # the same of the browser that looks at the pages
+	@$(PYTHON) -m tests.web.browser
 
 .venv/installed: requirements.txt pyproject.toml
 	@if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \

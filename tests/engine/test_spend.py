@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -52,6 +53,19 @@ def test_every_view_comes_to_what_attempts_and_tallies_say(world: Worlds) -> Non
     assert [(run.tallied, run.attempted) for run in runs] == [
         (now.cost_pico + now.presumed_pico,) * 2 for now in known
     ]
+
+
+def test_a_day_counts_what_was_sent_since_midnight_and_simulated_money_apart(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(12))
+    run = here.run(pack_size=4)
+    now = here.engine.runtime.now()
+
+    today = here.engine.spend.of_day(now)
+    tomorrow = here.engine.spend.of_day(now + timedelta(days=1))
+
+    assert today == (0, 0, run.progress().cost_pico)
+    assert tomorrow == (0, 0, 0)
 
 
 def test_a_view_takes_three_questions_to_the_database_however_much_there_is(world: Worlds) -> None:

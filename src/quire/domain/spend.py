@@ -96,6 +96,14 @@ class RunMoneySums(NamedTuple):
         return self.attempted + self.reserved + self.free
 
 
+class DaySpend(NamedTuple):
+    """What calls of a day cost, in picodollars."""
+
+    cost: int
+    presumed: int
+    simulated: int  # no money at all
+
+
 class ForecastRow(NamedTuple):
     """What one stage was forecast to take of one model when its run began; in picodollars."""
 

@@ -1,12 +1,13 @@
 """Spend: what was paid, and what for, in every view; the same numbers as rows for data frames."""
 
 from dataclasses import asdict, dataclass
+from datetime import datetime
 
 from quire.domain.data import Json
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.pricing import to_usd
-from quire.domain.spend import ForecastRow, SpendBy, SpendGroup
+from quire.domain.spend import DaySpend, ForecastRow, SpendBy, SpendGroup
 from quire.engine.context import EngineContext
 from quire.engine.foreign_values import ForeignFrame
 from quire.export.column_types import DATE, INTEGER, NUMBER, TEXT, Column
@@ -94,6 +95,12 @@ class SpendViews:
             lines=tuple(view_spend(groups, way, models)),
             simulated=simulated,
         )
+
+    def of_day(self, moment: datetime) -> DaySpend:
+        """What calls cost that were sent since midnight (UTC) before a moment."""
+        midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+        with self._context.ledger.snapshot() as tx:
+            return tx.spend.spend_since(midnight)
 
     def forecast_cost(self, run: int) -> int | None:
         """Picodollars that a run was forecast to cost when it began; None where nobody said."""

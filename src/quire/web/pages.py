@@ -8,9 +8,10 @@ from fastapi.responses import HTMLResponse
 from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from quire.domain.pricing import dollars
 from quire.domain.version import VERSION
-from quire.server.access import Principal
+from quire.server.access import Principal, site_of
+from quire.web.header_numbers import read_header
+from quire.web.page_words import FILTERS
 
 _HERE = Path(__file__).parent
 
@@ -41,20 +42,30 @@ def make_templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters["dollars"] = dollars
+    templates.filters.update(FILTERS)
     return templates
 
 
 _TEMPLATES = make_templates()
 
 
-def render(request: Request, name: str, principal: Principal, **values: Any) -> HTMLResponse:
-    """A page from its template."""
-    here = request.url.path
+def render(
+    request: Request, name: str, principal: Principal, *, status: int = 200, **values: Any
+) -> HTMLResponse:
+    """A page from its template; all know who looks, when, where, and the numbers of the header."""
+    engine = site_of(request).engine(principal.workspace)
+    url = request.url
     page = _TEMPLATES.get_template(name).render(
-        tabs=TABS, here=here, principal=principal, version=VERSION, **values
+        tabs=TABS,
+        here=url.path,
+        url=f"{url.path}?{url.query}" if url.query else url.path,
+        now=engine.runtime.now(),
+        header=read_header(request.app, engine, principal.workspace),
+        principal=principal,
+        version=VERSION,
+        **values,
     )
-    return HTMLResponse(page)
+    return HTMLResponse(page, status)
 
 
 def add_static_files(app: FastAPI) -> None:

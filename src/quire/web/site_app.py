@@ -5,6 +5,7 @@ from fastapi import FastAPI
 from quire.server.app import make_app
 from quire.server.site import Site
 from quire.web import home
+from quire.web.header_numbers import HeaderMemory
 from quire.web.pages import add_static_files
 
 PAGES = (home.router,)
@@ -13,6 +14,7 @@ PAGES = (home.router,)
 def make_site_app(site: Site) -> FastAPI:
     """The HTTP API of a site, with its pages."""
     app = make_app(site)
+    app.state.header = HeaderMemory()
     for router in PAGES:
         app.include_router(router, include_in_schema=False)
     add_static_files(app)

@@ -1,11 +1,13 @@
 """Spend: what attempts took and cost, added up by the database, whatever it is grouped by."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from quire.domain.data import stored_json
 from quire.domain.ids import RunId
 from quire.domain.models import ModelFacts
-from quire.domain.spend import ForecastRow, RunMoneySums, SpendGroup
+from quire.domain.spend import DaySpend, ForecastRow, RunMoneySums, SpendGroup
+from quire.ledger.stored_values import to_micros
 from quire.ledger.tables.table import Table
 
 EVERY_RUN = RunId(0)
@@ -43,6 +45,10 @@ class Spend(Table):
     def money_of_runs(self) -> list[RunMoneySums]:
         """What each run spent: by its tallies, by its attempts, and by its wallet's entries."""
         return self._list(RunMoneySums, "money_of_runs")
+
+    def spend_since(self, moment: datetime) -> DaySpend:
+        """What calls cost that were sent since a moment; reads no others."""
+        return self._list(DaySpend, "spend_since", since=to_micros(moment))[0]
 
     def add_stage_forecasts(self, run: RunId, forecasts: Sequence[ForecastRow]) -> None:
         """Keep what a run was forecast to take when it began."""

@@ -117,3 +117,14 @@ SELECT rows.run_id, rows.ordinal, rows.stage, rows.model, rows.tasks, rows.calls
 -- name: stage_forecasts
 SELECT f.stage, f.model, f.tasks, f.calls, f.input_tokens, f.output_tokens, f.low, f.cost, f.high
 FROM stage_forecasts f JOIN runs r ON r.id = f.run_id WHERE r.workspace_id = :workspace AND f.run_id = :run ORDER BY f.ordinal
+
+-- name: spend_since
+-- What calls cost that were sent since a moment: of vendors, presumed, and of simulated models. Attempts are numbered in the
+-- order they were sent in, so the search goes back from the newest and ends at the first one that is older.
+SELECT CAST(coalesce(sum(CASE WHEN a.provider <> 'simulated' AND a.cost_basis = 'usage' THEN a.cost ELSE 0 END), 0) AS INTEGER),
+    CAST(coalesce(sum(CASE WHEN a.provider = 'simulated' THEN 0 WHEN a.state IN ('unknown', 'written_off') THEN a.reserved
+        WHEN a.cost_basis = 'presumed' THEN a.cost ELSE 0 END), 0) AS INTEGER),
+    CAST(coalesce(sum(CASE WHEN a.provider = 'simulated' AND a.cost_basis = 'usage' THEN a.cost ELSE 0 END), 0) AS INTEGER)
+FROM attempts a CROSS JOIN requests q CROSS JOIN lanes l
+WHERE a.id > coalesce((SELECT older.id FROM attempts older WHERE older.sent_at < :since ORDER BY older.id DESC LIMIT 1), 0)
+    AND q.id = a.request_id AND l.id = q.lane_id AND l.workspace_id = :workspace

@@ -1,0 +1,85 @@
+"""Page words: how pages show moments, shares of a bar and addresses; the filters of templates."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from quire.domain.pricing import dollars
+
+_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+
+
+class BarShare(NamedTuple):
+    """A part of a bar, in hundredths of its length."""
+
+    kind: str
+    start: float
+    width: float
+
+
+def ago(at: datetime, now: datetime) -> str:
+    """How long ago a moment was, or in how long it will be; the script says it alike."""
+    seconds = (now - at).total_seconds()
+    length = abs(seconds)
+    if length < 5:
+        return "now"
+    unit, size = next(item for item in _UNITS if length >= item[1])
+    words = f"{int(length // size)} {unit}"
+    return f"in {words}" if seconds < 0 else f"{words} ago"
+
+
+def clock(at: datetime) -> str:
+    """A moment, to the second."""
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def shares(parts: Iterable[tuple[str, float]], total: float) -> list[BarShare]:
+    """Where the parts of a bar begin, and how long they are; what is there is never invisible."""
+    found: list[BarShare] = []
+    start = 0.0
+    for kind, amount in parts:
+        if amount <= 0 or total <= 0:
+            continue
+        width = min(max(100 * amount / total, 0.5), 100 - start)
+        found.append(BarShare(kind, round(start, 3), round(width, 3)))
+        start += width
+    return found
+
+
+def with_query(url: str, **values: object) -> str:
+    """An address with some of its query changed; None takes a part away."""
+    parts = urlsplit(url)
+    kept = [(key, value) for key, value in parse_qsl(parts.query) if key not in values]
+    added = [(key, str(value)) for key, value in values.items() if value is not None]
+    return urlunsplit(parts._replace(query=urlencode(kept + added)))
+
+
+def duration(seconds: float | None) -> str:
+    """A length of time in words, roughly."""
+    if seconds is None:
+        return "–"
+    if seconds < 90:
+        return f"{max(1, seconds):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"
+
+
+def cents(pico: int) -> str:
+    """An amount as it stands on a button: two places, more where it is less than a dime."""
+    usd = pico / 10**12
+    if usd == 0:
+        return "$0"
+    if usd >= 0.1:
+        return f"${usd:,.2f}"
+    return f"${usd:.4f}" if usd >= 0.0001 else dollars(pico)
+
+
+FILTERS = {
+    "ago": ago,
+    "cents": cents,
+    "clock": clock,
+    "dollars": dollars,
+    "duration": duration,
+    "shares": shares,
+    "with_query": with_query,
+}

@@ -1,0 +1,202 @@
+"""A real browser for tests of pages: Debian's Chromium, and sites that it looks at.
+
+`QUIRE_TEST_CHROMIUM=/path` names another Chromium. `python -m tests.web.browser` makes sure that
+there is one, and says which. A test asks for the fixtures `page` and `serve`, which are in
+`tests/web/conftest.py`.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fcntl import LOCK_EX, flock
+from pathlib import Path
+from socket import create_server
+
+import uvicorn
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+from quire.engine import Engine, open_engine
+from quire.server.site import Site, SiteSettings
+from quire.web.site_app import make_site_app
+from tests.time_limits import wait_until
+
+ENVIRONMENT = "QUIRE_TEST_CHROMIUM"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+QUIET = (
+    *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+    *("--no-first-run", "--no-default-browser-check", "--hide-scrollbars", "--mute-audio"),
+    *("--disable-extensions", "--disable-default-apps", "--remote-debugging-port=0"),
+)
+RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
+SHARED = Path("/tmp")
+
+
+class ChromiumMissing(Exception):
+    """There is no Chromium to look at pages with, and none could be installed."""
+
+
+def ensure_chromium() -> Path:
+    """Find Chromium; as root on Debian, install it where there is none."""
+    found = find_chromium()
+    if found:
+        return found
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        raise ChromiumMissing(
+            "The tests of the pages need Chromium, and none was found. Either install it (Debian: "
+            f"`sudo apt-get install chromium`) or set {ENVIRONMENT} to the program of one."
+        )
+    with (SHARED / "quire-chromium-install.lock").open("w") as lock:
+        flock(lock, LOCK_EX)  # test processes start together; one installs, the others find
+        return find_chromium() or _install()
+
+
+def find_chromium() -> Path | None:
+    """The Chromium that the environment names, or the first one on PATH."""
+    named = os.environ.get(ENVIRONMENT)
+    found = named or next(filter(None, map(shutil.which, NAMES)), None)
+    return Path(found) if found else None
+
+
+def _install() -> Path:
+    sys.stderr.write("No Chromium here: installing it with apt-get.\n")
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for words in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", NAMES[0]]):
+        command = ["apt-get", "-o", "DPkg::Lock::Timeout=300", *words]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            last = "\n".join((done.stdout + done.stderr).splitlines()[-5:])
+            raise ChromiumMissing(f"`{' '.join(command)}` failed:\n{last}")
+    found = find_chromium()
+    if not found:
+        raise ChromiumMissing("apt-get installed chromium, but left no program of that name.")
+    return found
+
+
+@contextmanager
+def run_chromium() -> Iterator[str]:
+    """Run a Chromium, and lend the address by which it is steered.
+
+    It outlives single tests. What steers it does not: that keeps an event loop in the test's own
+    thread, where later tests want one of theirs.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="quire-chromium-"))
+    command = [str(ensure_chromium()), *QUIET, f"--user-data-dir={folder}", "about:blank"]
+    environment = {**os.environ, "HOME": str(folder)}
+    chromium = subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        said = folder / "DevToolsActivePort"
+        wait_until(lambda: _lines(said), lambda: chromium.poll() is None)
+        yield f"http://127.0.0.1:{_lines(said)[0]}"
+    finally:
+        chromium.terminate()
+        chromium.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _lines(file: Path) -> list[str]:
+    lines = file.read_text().split("\n") if file.exists() else []
+    return lines if len(lines) > 1 else []
+
+
+@dataclass(frozen=True, slots=True)
+class ServedSite:
+    """A site that a browser can look at."""
+
+    url: str
+    port: int
+    engine: Engine  # on the same ledger, for the test itself
+
+
+@contextmanager
+def serve_site(
+    folder: Path, *, workers: int = 1, port: int = 0, settings: SiteSettings | None = None
+) -> Iterator[ServedSite]:
+    """Serve the site of a ledger in a folder, with workers beside it."""
+    place = str(folder / "quire.db")
+    site = Site(
+        lambda workspace: open_engine(place, workspace=workspace, environment={}),
+        settings or SiteSettings(),
+    )
+    listening = create_server(("127.0.0.1", port))
+    taken: int = listening.getsockname()[1]
+    config = uvicorn.Config(make_site_app(site), log_level="warning", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    serving = threading.Thread(target=server.run, args=([listening],), name="site of a test")
+    with open_engine(place, environment={}) as engine, _work(place, workers):
+        serving.start()
+        try:
+            wait_until(lambda: server.started, serving.is_alive)
+            yield ServedSite(f"http://127.0.0.1:{taken}", taken, engine)
+        finally:
+            server.should_exit = True
+            serving.join()
+            listening.close()
+
+
+@contextmanager
+def _work(place: str, count: int) -> Iterator[None]:
+    ended = threading.Event()
+    engines = [open_engine(place, environment={}) for _ in range(count)]
+    threads = [
+        threading.Thread(target=engine.work, args=(ended.is_set,), name="worker of a test")
+        for engine in engines
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        for engine, thread in zip(engines, threads, strict=True):
+            engine.stop()
+            thread.join()
+            engine.close()
+
+
+def axe_violations(page: Page) -> list[str]:
+    """What keeps people from using a page, each rule with the first places; none: []."""
+    found = Axe().run(page, options={"resultTypes": ["violations"], "runOnly": RULES})
+    return [
+        f"{problem['id']}: {problem['help']}: "
+        + json.dumps([node["html"][:160] for node in problem["nodes"][:3]])
+        for problem in found.response["violations"]
+    ]
+
+
+def take_pictures(page: Page, name: str, folder: Path) -> None:
+    """Keep a page as it looks: light and dark at 1280 pixels, and at 390 as on a phone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    sizes = {"light": (1280, "light"), "dark": (1280, "dark"), "phone": (390, "light")}
+    for kind, (width, scheme) in sizes.items():
+        page.set_viewport_size({"width": width, "height": 844})
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        page.screenshot(path=folder / f"{name}_{kind}.png", full_page=True)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Make sure that tests will have a Chromium, and say which."""
+    if arguments:
+        sys.stderr.write("usage: python -m tests.web.browser\n")
+        return 2
+    try:
+        where = ensure_chromium()
+    except ChromiumMissing as missing:
+        sys.stderr.write(f"{missing}\n")
+        return 1
+    sys.stdout.write(f"Chromium for the tests: {where}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,47 @@
+"""What tests of pages may ask for: a browser's page, and where pictures of pages are kept."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+from tests.time_limits import load
+from tests.web.browser import run_chromium
+
+PICTURES = "QUIRE_TEST_PICTURES"  # a folder; without it pictures go where pytest forgets them
+WAIT = 30_000  # milliseconds, of an idle machine, until something that must come is given up
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[str]:
+    """One Chromium for this test process."""
+    with run_chromium() as address:
+        yield address
+
+
+@pytest.fixture
+def page(chromium: str) -> Iterator[Page]:
+    """A page of a browser that has never been anywhere; what goes wrong in it fails the test."""
+    problems: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.connect_over_cdp(chromium)
+        context = browser.new_context(
+            viewport={"width": 1280, "height": 844}, accept_downloads=True, color_scheme="light"
+        )
+        context.set_default_timeout(WAIT * load())
+        made = context.new_page()
+        made.on("pageerror", lambda error: problems.append(str(error)))
+        made.on("console", lambda said: problems.extend([said.text] * (said.type == "error")))
+        yield made
+        context.close()
+    unexpected = [problem for problem in problems if "ERR_CONNECTION_REFUSED" not in problem]
+    assert unexpected == []
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Path:
+    """Where pictures of pages go."""
+    named = os.environ.get(PICTURES)
+    return Path(named) if named else tmp_path / "pictures"

@@ -1,0 +1,41 @@
+"""What all pages share: the header, keys, the theme, and numbers that stay true."""
+
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.server.sites import open_site
+from tests.web.browser import axe_violations, serve_site
+
+
+def test_every_page_says_where_one_is_and_what_today_cost(tmp_path: Path) -> None:
+    with open_site(tmp_path) as client:
+        page = client.get("/").text
+
+    assert "workspace: " in page
+    assert "$0 today" in page
+    assert "0 workers" in page
+    assert 'style="' not in page
+
+
+def test_keys_the_theme_and_a_server_that_was_away(tmp_path: Path, page: Page) -> None:
+    with serve_site(tmp_path) as site:
+        page.goto(site.url)
+        page.keyboard.press("/")
+        expect(page.locator("#jump")).to_be_focused()
+        page.keyboard.press("Escape")
+        page.keyboard.press("?")
+        expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+        page.keyboard.press("Escape")
+        assert axe_violations(page) == []
+        page.get_by_role("button", name="Light or dark").click()
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+        assert axe_violations(page) == []
+        expect(page.locator(".numbers")).to_contain_text("1 worker")
+
+    page.evaluate("import('/static/quire.js').then(quire => quire.refresh())")
+    expect(page.locator("#away")).to_be_visible()
+
+    with serve_site(tmp_path, port=site.port, workers=0):
+        expect(page.locator("#away")).to_be_hidden()
+        expect(page.locator(".numbers")).to_contain_text("0 workers")
