@@ -52,7 +52,6 @@ ALLOWED = {
     "sources/jsonl.py: _block": "the line in the json module's message is always 1",
     "cli/session.py: _print_misuse": "Typer's message, made to begin like ours",
     # Models answer in words.
-    "gates/marker_kinds.py: _decode_abstention": "a model's answer",
     "gates/marker_kinds.py: _decode_agreement": "a model's answer",
     "gates/marker_kinds.py: _decode_quality": "a model's answer",
     "gates/marker_kinds.py: _decode_verdict": "a model's answer",
@@ -60,7 +59,7 @@ ALLOWED = {
     "gates/marker_lines.py: split_remark": "a model's answer",
     # Only the form of what is shown depends on it.
     "cli/live_progress.py: __call__": "vendors' errors that differ in an id are shown once",
-    "cli/progress_words.py: plain_words": "old ledgers hold lines with names of codes in them",
+    "engine/progress_words.py: plain_words": "old ledgers hold lines with names of codes in them",
     "engine/doctor/findings.py: finding_of_error": "counts lines",
     "engine/library.py: ingest": "puts lines behind each other",
     "kits/judge/toml_tables.py: _sort_key": "sorts mistakes as people count",

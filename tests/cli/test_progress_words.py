@@ -9,18 +9,18 @@ import pytest
 
 from quire.cli.live_progress import NARROW_BAR, bar_width, live_words
 from quire.cli.printing import moment
-from quire.cli.progress_words import (
+from quire.dispatch.runtime import Runtime
+from quire.domain.batches import BatchView
+from quire.domain.ids import BatchId, RunId
+from quire.domain.runs import Progress
+from quire.domain.states import BatchState, RunState
+from quire.engine.progress_words import (
     answer_counts,
     next_poll,
     outstanding_batches,
     plain_words,
     provider_counts,
 )
-from quire.dispatch.runtime import Runtime
-from quire.domain.batches import BatchView
-from quire.domain.ids import BatchId, RunId
-from quire.domain.runs import Progress
-from quire.domain.states import BatchState, RunState
 
 NOW = Runtime().now()
 BUSY = Progress(

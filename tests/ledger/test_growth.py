@@ -70,6 +70,23 @@ def test_the_next_chunk_of_a_document_costs_the_same_however_long_it_is(pair: Pa
     assert 0 < large <= 2 * small
 
 
+def test_a_page_of_the_grid_costs_the_same_wherever_it_begins(pair: Pair) -> None:
+    def turn_to(place: Place, after: bytes) -> Action:
+        return lambda tx: _expect(200, tx.results.outcomes_after(place.stage, after, 200))
+
+    small = cost_of(pair.few, turn_to(pair.places[0], b""))
+    large = cost_of(pair.many, turn_to(pair.places[1], b""))
+    later = cost_of(pair.many, turn_to(pair.places[1], _middle_subject(pair.many, pair.places[1])))
+
+    assert 0 < large <= 2 * small
+    assert later <= 2 * small
+
+
+def _middle_subject(ledger: Ledger, place: Place) -> bytes:
+    with ledger.snapshot() as tx:
+        return bytes(tx.results.outcomes_after(place.stage, b"", MANY // 2)[-1].subject)
+
+
 @contextmanager
 def _open(url: str) -> Iterator[Ledger]:
     ledger = open_ledger(url, durable=False)

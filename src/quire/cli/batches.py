@@ -21,21 +21,21 @@ from quire.cli.printing import (
     short_model_name,
     shorter,
 )
-from quire.cli.progress_words import (
-    BATCH_OVER,
-    NEEDS_WORKER,
-    NextPoll,
-    direct_reason,
-    next_poll,
-    plain_words,
-    provider_counts,
-)
+from quire.cli.progress_words import direct_reason
 from quire.cli.session import engine_for, print_outcome
 from quire.domain.batches import BatchEnd
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.pricing import dollars
 from quire.domain.states import AttemptState, BatchState
+from quire.engine.progress_words import (
+    BATCH_OVER,
+    NEEDS_WORKER,
+    NextPoll,
+    next_poll,
+    plain_words,
+    provider_counts,
+)
 
 if TYPE_CHECKING:
     from quire.domain.batches import BatchView

@@ -6,11 +6,11 @@ import typer
 
 from quire.cli.options import AsJson, Every, RunNumber, flag, option
 from quire.cli.printing import MOST_LISTED, moment, print_json, print_table, say, tell_cut
-from quire.cli.progress_words import plain_words
 from quire.cli.session import INTERRUPTED, engine_and_run
 from quire.domain.ids import RunId
 from quire.domain.runs import Event
 from quire.domain.states import RunState
+from quire.engine.progress_words import plain_words
 
 if TYPE_CHECKING:
     from quire.engine import Engine

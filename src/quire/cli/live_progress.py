@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from quire.cli.printing import clip, console, note, quantity, time_of_day
-from quire.cli.progress_words import (
-    answer_counts,
-    ended_tasks,
-    next_poll,
-    outstanding_batches,
-    plain_words,
-    stage_words,
-)
+from quire.cli.progress_words import stage_words
 from quire.cli.session import print_outcome, session
 from quire.domain.ids import RunId
 from quire.domain.pricing import dollars
 from quire.domain.reasons import EventKind
 from quire.domain.runs import Progress, StageProgress
 from quire.domain.states import RunState, StageState, TaskState
+from quire.engine.progress_words import (
+    answer_counts,
+    ended_tasks,
+    next_poll,
+    outstanding_batches,
+    plain_words,
+)
 
 if TYPE_CHECKING:
     import rich.progress

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from quire.domain.plain_text import plain_text
+from quire.domain.quantities import quantity as quantity
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -224,11 +225,6 @@ def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
         if value:
             grid.add_row(Text(name, style="bold"), Text(plain_text(value, keep="\n")))
     _print_grid(grid)
-
-
-def quantity(number: int, noun: str, plural: str | None = None) -> str:
-    """A number with its noun: 1 block, 1,200 blocks."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def model_label(model: str) -> str:

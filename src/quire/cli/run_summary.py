@@ -5,12 +5,7 @@ from typing import TYPE_CHECKING
 
 from quire.cli.live_progress import ended_count, goal
 from quire.cli.printing import SIMULATED, model_label, note, print_json, quantity, say
-from quire.cli.progress_words import (
-    direct_reason,
-    outstanding_batches,
-    policy_value,
-    stages_summary,
-)
+from quire.cli.progress_words import direct_reason, policy_value, stages_summary
 from quire.cli.session import DONE, HELD, INTERRUPTED, SOME_FAILED
 from quire.domain.ids import RunId
 from quire.domain.pricing import dollars
@@ -19,6 +14,7 @@ from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
 from quire.domain.wording import stop_text
 from quire.engine.json_views.run_views import incomplete_results, mean_pack, progress_json
+from quire.engine.progress_words import outstanding_batches
 
 if TYPE_CHECKING:
     from quire.domain.wallets import RunMoney

@@ -24,7 +24,7 @@ from quire.cli.printing import (
     shorter,
     tell_cut,
 )
-from quire.cli.progress_words import outstanding_batches, plain_words, print_stages
+from quire.cli.progress_words import print_stages
 from quire.cli.run_summary import (
     incomplete_words,
     mean_pack_words,
@@ -40,6 +40,7 @@ from quire.domain.states import RunState, TaskState
 from quire.domain.task_wording import span_text
 from quire.domain.tasks import Failure
 from quire.engine.json_views.run_views import failure_group_json, incomplete_results, progress_json
+from quire.engine.progress_words import outstanding_batches, plain_words
 
 if TYPE_CHECKING:
     from quire.domain.batches import BatchView

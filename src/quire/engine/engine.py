@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
 
 from quire.engine.context import EngineContext, open_context, own_models
-from quire.engine.context_properties import ContextProperties
+from quire.engine.page_parts import PageParts
 from quire.engine.queries import Queries
 from quire.pipeline.answers.progress import is_at_rest
 
@@ -60,7 +60,7 @@ class _Shortcut(Generic[_Method]):
         return self if engine is None else self._find(engine)
 
 
-class Engine(ContextProperties):
+class Engine(PageParts):
     """One ledger and all that can be done with it: the parts, wired together, and the work.
 
     A part is imported and made when it is first asked for: who lists runs does not wait for the

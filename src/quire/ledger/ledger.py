@@ -33,6 +33,7 @@ from quire.ledger.tables.runs import Runs
 from quire.ledger.tables.schemas import Schemas
 from quire.ledger.tables.sources import Sources
 from quire.ledger.tables.spend import Spend
+from quire.ledger.tables.strips import Strips
 from quire.ledger.tables.tallies import Tallies
 from quire.ledger.tables.tasks import Tasks
 from quire.ledger.tables.views import Views
@@ -89,6 +90,11 @@ class Transaction:
     def ledger_views(self) -> LedgerViews:
         """A run's part of the ledger, as people's tools see it."""
         return LedgerViews(self.connection, self.workspace)
+
+    @property
+    def strips(self) -> Strips:
+        """The packs of a run, at a glance."""
+        return Strips(self.connection, self.workspace)
 
     @property
     def limit_profiles(self) -> LimitProfiles:

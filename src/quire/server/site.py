@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from quire.server.shared_answers import SharedAnswers
+
 if TYPE_CHECKING:
     from quire.engine import Engine
 
@@ -28,6 +30,7 @@ class Site:
 
     open_engine: Callable[[str], Engine]  # on the ledger of a workspace
     settings: SiteSettings = field(default_factory=SiteSettings)
+    answers: SharedAnswers = field(default_factory=SharedAnswers)  # for many who ask the same
     _engines: dict[str, Engine] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -28,7 +28,6 @@ from quire.cli.printing import (
     quantity,
     say,
 )
-from quire.cli.progress_words import outstanding_batches
 from quire.cli.recipe_forecasts import expected_totals, print_recipe_forecast
 from quire.cli.run_summary import (
     continue_after_stop,
@@ -45,6 +44,7 @@ from quire.domain.data import Json
 from quire.domain.ids import RunId
 from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
+from quire.engine.progress_words import outstanding_batches
 
 if TYPE_CHECKING:
     from quire.engine import Engine, RunHandle

@@ -205,13 +205,39 @@ class Results(Table):
             found[task].append(document)
         return {task: tuple(documents) for task, documents in found.items()}
 
-    def outcomes_after(self, stage: StageId) -> Iterator[list[StageOutcome]]:
+    def all_outcomes(self, stage: StageId) -> Iterator[list[StageOutcome]]:
         """Every task of a stage in subject order, some at a time; critics of current results."""
         after = b""
-        while rows := self._run("outcomes_after", stage=stage, after=after, limit=OUTCOME_CHUNK):
-            chunk = to_named_tuples(StageOutcome, rows)
+        while chunk := self.outcomes_after(stage, after, OUTCOME_CHUNK):
             yield chunk
             after = bytes(chunk[-1].subject)
+
+    def outcomes_after(self, stage: StageId, after: bytes, limit: int) -> list[StageOutcome]:
+        """The next tasks of a stage in subject order; critics of current results."""
+        return self._list(StageOutcome, "outcomes_after", stage=stage, after=after, limit=limit)
+
+    def failed_outcomes_after(self, stage: StageId, after: int, limit: int) -> list[StageOutcome]:
+        """The next that failed, by their numbers."""
+        return self._list(
+            StageOutcome, "failed_outcomes_after", stage=stage, after=after, limit=limit
+        )
+
+    def proposed_outcomes_after(self, stage: StageId, after: int, limit: int) -> list[StageOutcome]:
+        """The next that wait for their critics."""
+        return self._list(
+            StageOutcome, "proposed_outcomes_after", stage=stage, after=after, limit=limit
+        )
+
+    def blocked_outcomes_after(self, stage: StageId, after: int, limit: int) -> list[StageOutcome]:
+        """The next that are blocked."""
+        return self._list(
+            StageOutcome, "blocked_outcomes_after", stage=stage, after=after, limit=limit
+        )
+
+    def outcome_of_task(self, task: TaskId) -> StageOutcome | None:
+        """One task with its current result."""
+        found = self._list(StageOutcome, "outcome_of_task", id=task)
+        return found[0] if found else None
 
     def task_history(self, tasks: Sequence[TaskId]) -> TaskHistory:
         """What some tasks read, and what critics said of them."""

@@ -7,8 +7,51 @@ FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :works
 LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
 LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.subject_hash > :after
-  AND NOT EXISTS (SELECT 1 FROM results j WHERE j.id = t.judged_result_id AND j.superseded_at IS NOT NULL)
+  AND coalesce((SELECT j.superseded_at FROM results j WHERE j.id = t.judged_result_id), 0) = 0
 ORDER BY t.subject_hash LIMIT :limit
+
+-- name: failed_outcomes_after
+-- The same of those that are failed, by their numbers.
+SELECT t.id, t.subject_hash, t.state, t.error, t.version, t.stale_since, t.model_no, t.sample, t.part,
+    d.title, d.conv_uid, b.block_index, r.data, r.review_state, r.notes, r.id, r.reused_from,
+    d.id, d.source_locator, b.locator, b.block_type, b.content, r.created_at, r.reviewer, r.reviewed_at
+FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
+LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'failed' AND t.id > :after
+ORDER BY t.id LIMIT :limit
+
+-- name: proposed_outcomes_after
+-- The same of those that are proposed, by their numbers.
+SELECT t.id, t.subject_hash, t.state, t.error, t.version, t.stale_since, t.model_no, t.sample, t.part,
+    d.title, d.conv_uid, b.block_index, r.data, r.review_state, r.notes, r.id, r.reused_from,
+    d.id, d.source_locator, b.locator, b.block_type, b.content, r.created_at, r.reviewer, r.reviewed_at
+FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
+LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'proposed' AND t.id > :after
+ORDER BY t.id LIMIT :limit
+
+-- name: blocked_outcomes_after
+-- The same of those that are blocked, by their numbers.
+SELECT t.id, t.subject_hash, t.state, t.error, t.version, t.stale_since, t.model_no, t.sample, t.part,
+    d.title, d.conv_uid, b.block_index, r.data, r.review_state, r.notes, r.id, r.reused_from,
+    d.id, d.source_locator, b.locator, b.block_type, b.content, r.created_at, r.reviewer, r.reviewed_at
+FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
+LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'blocked' AND t.id > :after
+ORDER BY t.id LIMIT :limit
+
+-- name: outcome_of_task
+-- One task in the same form.
+SELECT t.id, t.subject_hash, t.state, t.error, t.version, t.stale_since, t.model_no, t.sample, t.part,
+    d.title, d.conv_uid, b.block_index, r.data, r.review_state, r.notes, r.id, r.reused_from,
+    d.id, d.source_locator, b.locator, b.block_type, b.content, r.created_at, r.reviewer, r.reviewed_at
+FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
+LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+WHERE t.workspace_id = :workspace AND t.id = :id
 
 -- name: inputs_read_by_tasks
 -- Which tasks some tasks read, in order.

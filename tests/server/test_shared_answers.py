@@ -1,0 +1,63 @@
+"""Shared answers: many who ask at once cost what one does."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from quire.server.shared_answers import SharedAnswers
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        """Begin at nought."""
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """How late it is."""
+        return self.now
+
+
+def test_two_hundred_viewers_cost_one_question() -> None:
+    asked: list[int] = []
+    answers = SharedAnswers(Clock())
+
+    with ThreadPoolExecutor(50) as pool:
+        found = list(pool.map(lambda _: answers.get("run 3", lambda: _count(asked)), range(200)))
+
+    assert found == [1] * 200
+    assert len(asked) == 1
+
+
+def test_an_answer_is_made_again_when_it_is_old_and_kept_where_it_still_holds() -> None:
+    asked: list[int] = []
+    clock = Clock()
+    answers = SharedAnswers(clock)
+
+    first = answers.get("run", lambda: _count(asked))
+    clock.now += 2
+    second = answers.get("run", lambda: _count(asked))
+    clock.now += 2
+    kept = answers.get("run", lambda: _count(asked), lambda answer: answer == 2)
+
+    assert (first, second, kept) == (1, 2, 2)
+
+
+def test_an_answer_that_took_long_is_good_for_longer() -> None:
+    asked: list[int] = []
+    clock = Clock()
+    answers = SharedAnswers(clock)
+
+    def take_three_seconds() -> int:
+        clock.now += 3
+        return _count(asked)
+
+    answers.get("large run", take_three_seconds)
+    clock.now += 25
+    answers.get("large run", take_three_seconds)
+
+    assert len(asked) == 1
+
+
+def _count(asked: list[int]) -> int:
+    asked.append(1)
+    return len(asked)
