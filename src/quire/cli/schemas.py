@@ -10,6 +10,7 @@ import typer
 
 from quire.cli.options import AsJson, argument, flag, option
 from quire.cli.printing import print_json, print_list, quantity, say
+from quire.cli.schema_drafts import draft
 from quire.cli.session import engine_for, print_outcome
 from quire.domain.errors import UsageError
 from quire.engine.json_views.library_views import schema_json
@@ -125,3 +126,8 @@ def _changed_keys(before: Mapping[str, object], after: Mapping[str, object]) -> 
     for name, value in after.items():
         if name in before and before[name] != value:
             yield name
+
+
+schema_app.command(epilog='Example: quire schema draft "party and amount of every duty" -m M')(
+    draft
+)

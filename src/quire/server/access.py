@@ -7,7 +7,7 @@ changes something must come from a page of ours, or from no page at all.
 """
 
 from enum import IntEnum
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import Depends, Request
 
@@ -59,7 +59,7 @@ def find_principal(request: Request) -> Principal:
     raise Unauthorized("sign in, or send a token: Authorization: Bearer qt_…")
 
 
-def requires(role: AccessRole) -> object:
+def requires(role: AccessRole) -> Any:
     """Let a route be used by this role and those above it."""
 
     def check(principal: Annotated[Principal, Depends(find_principal)]) -> Principal:

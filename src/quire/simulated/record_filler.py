@@ -15,6 +15,7 @@ Each value depends on the field's name, its schema and the text of its own block
 - Integers and numbers: within the bounds and steps, by hash. Booleans: by hash.
 - Arrays of plain strings: the block's distinct capitalised words, at most five unless minItems asks
   for more; of anything else: one to three elements, each by its own hash.
+- A record of title, instructions and fields is a schema's draft: schema_drafts.py has its rules.
 - Tuples: each place by its own hash. Objects: every property, required or not, and as many free
   ones as must be there. Of anyOf and oneOf the first that is not null.
 
@@ -42,6 +43,7 @@ from quire.simulated.field_values import (
     type_names,
     whole_keyword,
 )
+from quire.simulated.schema_drafts import DRAFT_FIELDS, draft_record
 
 Filler: TypeAlias = Callable[[BlockText], Json]
 
@@ -73,6 +75,8 @@ def compile_fields(
     properties = schema.get("properties")
     known = properties if isinstance(properties, dict) else {}
     names = dict.fromkeys(chain(known, (str(item) for item in list_keyword(schema, "required"))))
+    if names.keys() - {without} == DRAFT_FIELDS:
+        return lambda block: draft_record(block.content)
     fields = [(text, compile_filler(known.get(text), text)) for text in names if text != without]
     return lambda block: {name: fill(block) for name, fill in fields}
 
