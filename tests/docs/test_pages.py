@@ -20,9 +20,12 @@ from tests.time_limits import PATIENCE
 PAGES = pages()
 PROGRAM = get_command(app)
 README = ROOT / "README.md"
-RUN_AS_WRITTEN = [ROOT / "docs" / item for item in ("tutorial.md", "providers.md", "rehearsal.md")]
+RUN_AS_WRITTEN = [
+    ROOT / "docs" / f"{item}.md" for item in ("tutorial", "howto", "providers", "rehearsal")
+]
 GLOBAL_OPTIONS = {"--ledger", "--quiet", "-q", "--version", "--help", "-h"}
-RUNS_PYTHON = [README, *(ROOT / "docs" / item for item in ("python.md", "why.md"))]
+PYTHON_PAGES = ("python", "why", "reference", "notifications")
+RUNS_PYTHON = [README, *(ROOT / "docs" / f"{item}.md" for item in PYTHON_PAGES)]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -63,11 +66,14 @@ def test_the_readme_shows_what_the_demo_prints(tmp_path: Path, warm: list[str]) 
 def test_the_python_on_a_page_runs_and_prints_what_is_shown(
     page: Path, tmp_path: Path, warm: list[str]
 ) -> None:
+    """Blocks of python run alone; blocks of py go on after all that stands above them."""
     here = _folder(tmp_path, warm)
-    said = ""
+    said = above = ""
     for block in blocks(page):
-        if block.language == "python":
-            said = _run_block(block, here)
+        if block.language in ("python", "py"):
+            above += block.text
+            alone = block.language == "python"
+            said = _run_block(block if alone else Block("python", block.code, above), here)
         elif block.language == "text" and said:
             assert _missing_lines(block.text, said) == [], said
 
