@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from quire.domain.errors import NotFound, UsageError
 from quire.domain.spend import SpendBy
 from quire.ledger.connection import Connection
+from tests.pipeline.recipe_stages import recipe, record_stage
 from tests.pipeline.test_money import FAULTS, Ahead
 from tests.world import METADATA, World, sentences
 
@@ -160,6 +162,24 @@ def test_answers_that_were_there_are_a_part_of_every_view(world: Worlds) -> None
     assert [row["reused"] for row in here.engine.spend("run")] == [5, 25]
     assert list(lines) == ["reused"]
     assert (lines["reused"]["attempts"], lines["reused"]["cost_pico"]) == (0, 0)
+
+
+def test_runs_and_stages_stand_in_their_order_whoever_asked(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(4))
+    facts = record_stage("facts", "each_block", "Read.", templated=False)
+    check = record_stage("check", "each_result", "Well?\n{{ judged.answer }}", of="facts", critic="record")
+    anew = replace(check, prompt="Really?\n{{ judged.answer }}")
+    for stages in ((facts, check), (facts, check), (facts, anew)):
+        here.engine.run(recipe=recipe(*stages), model="simulated/small", new=True).wait()
+
+    rows = here.engine.spend("stage")
+
+    assert [(row["run"], row["stage"]) for row in rows] == [
+        (run, stage) for run in (1, 2, 3) for stage in ("facts", "check")
+    ]
+    assert [row["reused"] for row in rows] == [0, 0, 4, 4, 4, 0]
+    assert [row["run"] for row in here.engine.spend("run")] == [1, 2, 3]
 
 
 def test_an_answer_that_was_taken_counts_once_whatever_becomes_of_it(world: Worlds) -> None:

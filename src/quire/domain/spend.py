@@ -62,6 +62,7 @@ class SpendGroup(NamedTuple):
     more_cached: int  # of these, read from the cache
     reused: int = 0  # tasks that took an answer instead of asking
     reuse_saved: int = 0  # what those answers had cost
+    stage_id: int = 0  # stages are told in their order
 
     @property
     def input_total(self) -> int:

@@ -88,6 +88,7 @@ class SpendViews:
             models = tx.spend.priced_models(only)
             groups = read_groups(tx, models, only, outcomes=way is SpendBy.OUTCOME)
             groups += tx.spend.reuse_groups(only)
+        groups.sort(key=lambda group: (group.run_id, group.stage_id))
         simulated = sum(group.cost for group in groups if group.model.startswith(f"{SIMULATED}/"))
         return SpendView(
             by=way,

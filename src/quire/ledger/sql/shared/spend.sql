@@ -52,7 +52,7 @@ WITH heads AS MATERIALIZED (
 SELECT u.run_id, s.name, u.model, k.provider, k.source, k.name, k.tail, u.day, u.batched, u.outcome, u.size,
     u.attempts, CAST(u.calls AS INTEGER), CAST(u.tasks AS INTEGER), CAST(u.input AS INTEGER), CAST(u.cached AS INTEGER), CAST(u.short AS INTEGER),
     CAST(u.long AS INTEGER), CAST(u.output AS INTEGER), CAST(u.reasoning AS INTEGER), CAST(u.cost AS INTEGER), CAST(u.presumed AS INTEGER),
-    CAST(u.more_prefix AS INTEGER), CAST(u.more_cached AS INTEGER), 0, 0
+    CAST(u.more_prefix AS INTEGER), CAST(u.more_cached AS INTEGER), 0, 0, u.stage_id
 FROM sums u JOIN stages s ON s.id = u.stage_id
 LEFT JOIN credentials k ON k.id = u.credential_id AND k.workspace_id = :workspace
 ORDER BY u.run_id, u.stage_id, u.model, u.day, u.credential_id, u.batched, u.outcome, u.size
@@ -72,7 +72,7 @@ WITH taken AS (
 )
 SELECT x.run_id, s.name, coalesce(a.model, ''), k.provider, k.source, k.name, k.tail, r.created_at / 86400000000, 0, 'reused', 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, count(*),
-    CAST(sum(coalesce(a.cost, 0) / CASE WHEN q.tasks > 0 THEN q.tasks ELSE 1 END) AS INTEGER)
+    CAST(sum(coalesce(a.cost, 0) / CASE WHEN q.tasks > 0 THEN q.tasks ELSE 1 END) AS INTEGER), x.stage_id
 FROM taken x JOIN results r ON r.id = x.result_id JOIN stages s ON s.id = x.stage_id
 LEFT JOIN attempts a ON a.id = r.attempt_id LEFT JOIN requests q ON q.id = a.request_id
 LEFT JOIN credentials k ON k.id = a.credential_id AND k.workspace_id = :workspace
