@@ -168,7 +168,9 @@ def test_runs_and_stages_stand_in_their_order_whoever_asked(world: Worlds) -> No
     here = world()
     here.ingest(sentences(4))
     facts = record_stage("facts", "each_block", "Read.", templated=False)
-    check = record_stage("check", "each_result", "Well?\n{{ judged.answer }}", of="facts", critic="record")
+    check = record_stage(
+        "check", "each_result", "Well?\n{{ judged.answer }}", of="facts", critic="record"
+    )
     anew = replace(check, prompt="Really?\n{{ judged.answer }}")
     for stages in ((facts, check), (facts, check), (facts, anew)):
         here.engine.run(recipe=recipe(*stages), model="simulated/small", new=True).wait()

@@ -9,6 +9,7 @@ from quire.planning.first_calls import (
     HEARING,
     LEAST_UNHEARD,
     SECOND,
+    UNHEARD_PART,
     SentSoFar,
     count_unheard_room,
     note_accepted,
@@ -101,6 +102,10 @@ def test_a_first_refusal_costs_few_calls() -> None:
     crowd.work(0.5)
 
     assert 0 < crowd.refused <= 8
+
+
+def test_a_first_refusal_of_a_short_run_costs_few_calls_where_many_are_out() -> None:
+    assert keeps_to_the_goal(Case("bucket", 1_200, minutes=2))
 
 
 @pytest.mark.parametrize("seconds", [1.0, 10.0])
@@ -225,3 +230,20 @@ def test_while_nothing_is_known_few_calls_go_before_a_refusal_could_be_heard() -
     many = sofar._replace(calls=1_200)
     assert count_unheard_room(many, BEGIN + HEARING) == 100
     assert note_accepted(many, BEGIN - 1) == many  # that one had been heard of
+
+
+@pytest.mark.parametrize("step", range(6))
+def test_wherever_a_moment_begins_no_more_goes_in_it_than_that_part(step: int) -> None:
+    wide = BEGIN + 30 * SECOND + step * SECOND // 20  # the window of calls in flight widens
+    sofar: SentSoFar | None = None
+    sent: list[tuple[int, int]] = []
+    for at in range(BEGIN, wide + SECOND, SECOND // 20):
+        most = 1_000 if at >= wide else 2
+        if count := min(most, count_unheard_room(sofar, at)):
+            sofar = note_sent(sofar, [SIZE] * count, at)
+            sent.append((at, count))
+
+    for begin, _ in sent:
+        went = sum(count for at, count in sent if begin <= at < begin + HEARING // 2)
+        before = sum(count for at, count in sent if at < begin + HEARING // 2)
+        assert went <= max(LEAST_UNHEARD, before // UNHEARD_PART)
