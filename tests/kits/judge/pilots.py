@@ -176,7 +176,7 @@ def _compare(figures: Figures, mine: Any, named: Any, scale_size: int) -> None:
         "singleton_rate": (answered.subset_size == 1).mean(),
         "mean_subset_size": answered.subset_size.mean(),
         "expected_stage": (named.stage_number * weights).sum() / len(answered),
-        "stage_entropy": -sum(share * log2(share) for share in shares),
+        "stage_entropy": min(log2(scale_size), _jackknifed_entropy(named, weights)),
         "critic_agreement": mine.expert_agreement_prob.mean(),
     }
     known = answered[answered.ground_truth_stage.notna()]
@@ -188,6 +188,18 @@ def _compare(figures: Figures, mine: Any, named: Any, scale_size: int) -> None:
         assert getattr(figures, name).value == pytest.approx(value), name
     wanted = [shares.get(stage, 0.0) for stage in range(1, scale_size + 1)]
     assert figures.stage_shares == pytest.approx(wanted)
+
+
+def _jackknifed_entropy(named: Any, weights: Any) -> float:
+    """The entropy of the stages, corrected by leaving one sample out at a time."""
+    masses = weights.groupby([named.sample_ordinal, named.stage_number]).sum().unstack(fill_value=0)
+
+    def entropy(totals: Any) -> float:
+        return float(-sum(p * log2(p) for p in totals / totals.sum() if p > 1e-12))
+
+    plain, m = entropy(masses.sum()), len(masses)
+    without = [entropy(masses.sum() - row) for _, row in masses.iterrows()]
+    return m * plain - (m - 1) * sum(without) / m
 
 
 def bill(entries: Sequence[tuple[str, str, Usage]]) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy
 import pandas
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from quire.kits.judge.experiment import Experiment, GroundTruth, all_pairs
 from quire.kits.judge.experiment_tables import make_tables, write_tables
+from quire.kits.judge.intervals import SHARE, Estimate, estimate_mean
 from quire.kits.judge.metrics import (
     Figures,
     Metrics,
@@ -22,10 +24,7 @@ from quire.kits.judge.metrics import (
     entropy,
     measure,
     metrics_as_json,
-    ratio,
-    resample,
     scores_of,
-    share,
 )
 from quire.kits.judge.randomization import RANDOMIZATIONS
 from tests.kits.judge.examples import experiment
@@ -62,7 +61,6 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         scores_of(make_tables(rows)["scores"]),
         tag=wanted.experiment_tag,
         scale_size=wanted.scale_size,
-        seed=3,
     )
     return metrics, frame
 
@@ -86,7 +84,6 @@ def _check(figures: Figures, frame: Any, size: int) -> None:
     assert _same(figures.mean_subset_size.value, answered.stages.map(len).mean())
     assert _same(figures.expected_stage.value, expected.mean())
     assert _same(figures.mid_scale_occupancy.value, masses.reindex(middle).fillna(0).sum())
-    assert _same(figures.stage_entropy.value, -sum(p * log2(p) for p in masses if p))
     assert _same(figures.critic_agreement.value, parsed.expert_agreement_prob.mean())
     assert _same(figures.accuracy.value, (answered.stages.map(str) == "[2]").mean())
     assert _same(figures.coverage.value, answered.stages.map(lambda item: 2 in item).mean())
@@ -110,22 +107,80 @@ def test_intervals_hold_their_figure(both: tuple[Metrics, Any]) -> None:
         for name in ("abstain_rate", "expected_stage", "stage_entropy", "critic_agreement"):
             estimate = getattr(figures, name)
             assert estimate.low <= estimate.value <= estimate.high
-            assert 0 < estimate.high - estimate.low < 1.5 or estimate.value == 0
+            assert 0 < estimate.high - estimate.low < 2 or estimate.value == 0
+
+
+def _plain_entropy(masses: Any) -> float:
+    parts = masses[masses > 0] / masses.sum()
+    return float(-(parts * numpy.log2(parts)).sum())
+
+
+def _masses_by_sample(frame: Any, size: int) -> Any:
+    """A row a sample, a column a stage: what the answered scores of the sample come to."""
+    answered = frame[(frame.parse_status == "parsed") & (frame.stages.map(lambda x: bool(x)))]
+    rows = [
+        [sum((stage in s) / len(s) for s in group) for stage in range(1, size + 1)]
+        for _, group in answered.groupby("sample_ordinal").stages
+    ]
+    return numpy.array(rows)
+
+
+def test_entropy_is_the_jackknifes_of_samples(both: tuple[Metrics, Any]) -> None:
+    metrics, frame = both
+    own = frame[~frame.is_swap]
+
+    for figures in metrics.by_model:
+        masses = _masses_by_sample(own[own.model_id == figures.model], metrics.scale_size)
+        plain, m = _plain_entropy(masses.sum(0)), len(masses)
+        without = numpy.array([_plain_entropy(masses.sum(0) - row) for row in masses])
+        corrected = m * plain - (m - 1) * without.mean()
+        assert _same(figures.stage_entropy.value, min(log2(metrics.scale_size), corrected))
+        assert figures.stage_entropy.clusters == m
+
+
+def test_intervals_equal_an_independent_computation(both: tuple[Metrics, Any]) -> None:
+    metrics, frame = both
+    students = {5: 2.570581835636314, 4: 2.776445105197793}  # 97.5 %, of a printed table
+
+    for figures in metrics.by_model:
+        own = frame[~frame.is_swap & (frame.model_id == figures.model)]
+        parsed = own[own.parse_status == "parsed"]
+        hits = parsed.stages.map(lambda x: float(not x)).groupby(parsed.sample_ordinal)
+        total, count = hits.sum().to_numpy(), hits.count().to_numpy()
+        share, m = total.sum() / count.sum(), len(total)
+        if share in (0, 1):
+            continue
+        without = (total.sum() - total) / (count.sum() - count)
+        error = numpy.sqrt((m - 1) / m * ((without - without.mean()) ** 2).sum())
+        logit = numpy.log(share / (1 - share))
+        margin = students[m - 1] * error / (share * (1 - share))
+        ends = [1 / (1 + numpy.exp(-(logit + side * margin))) for side in (-1, 1)]
+        found = figures.abstain_rate
+        assert [found.low, found.high] == pytest.approx(ends, rel=1e-9)
+        assert (found.observations, found.clusters) == (len(parsed), m)
 
 
 def test_divergence_equals_an_independent_computation(both: tuple[Metrics, Any]) -> None:
-    metrics, _ = both
-    shares = {figures.model: figures.stage_shares for figures in metrics.by_model}
+    metrics, frame = both
+    own, size = frame[~frame.is_swap], metrics.scale_size
 
-    for one, other in combinations(shares, 2):
-        mixed = [(a + b) / 2 for a, b in zip(shares[one], shares[other], strict=True)]
-        kullback = [
-            sum(p * log2(p / m) for p, m in zip(shares[model], mixed, strict=True) if p)
-            for model in (one, other)
-        ]
-        assert _same(metrics.divergence[one][other], sum(kullback) / 2)
-        assert metrics.divergence[one][other] == metrics.divergence[other][one]
-        assert metrics.divergence[one][one] == 0
+    def jensen(one: Any, other: Any) -> float:
+        mixed = (one / one.sum() + other / other.sum()) / 2
+        return _plain_entropy(mixed) - (_plain_entropy(one) + _plain_entropy(other)) / 2
+
+    for one, other in combinations([figures.model for figures in metrics.by_model], 2):
+        a, b = (_masses_by_sample(own[own.model_id == model], size) for model in (one, other))
+        plain = jensen(a.sum(0), b.sum(0))
+        first = numpy.mean([jensen(a.sum(0) - row, b.sum(0)) for row in a]) - plain
+        second = numpy.mean([jensen(a.sum(0), b.sum(0) - row) for row in b]) - plain
+        wanted = max(0.0, float(plain - (len(a) - 1) * first - (len(b) - 1) * second))
+        found = metrics.divergence[one][other]
+        assert _same(found.value, wanted)
+        assert found.low is not None
+        assert found.high is not None
+        assert found.low <= wanted <= found.high
+        assert _same(metrics.divergence[other][one].value, wanted)
+        assert metrics.divergence[one][one].value == 0
 
 
 def test_deltas_match_samples_and_bundles(both: tuple[Metrics, Any]) -> None:
@@ -150,17 +205,6 @@ def test_deltas_match_samples_and_bundles(both: tuple[Metrics, Any]) -> None:
         assert _same(delta.stages.value, (matched.expected_x - matched.expected_y).mean())
 
 
-def test_the_seed_alone_decides_the_intervals() -> None:
-    random = Random(2)
-    scores = [Score("m", n % 30, str(n), True, (1,), random.random()) for n in range(90)]
-
-    same = [measure(scores, tag="t", scale_size=4, seed=5) for _ in range(2)]
-
-    assert same[0] == same[1]
-    other = measure(scores, tag="t", scale_size=4, seed=6)
-    assert same[0].overall.critic_agreement.low != other.overall.critic_agreement.low
-
-
 def test_nothing_observed_is_said_as_nothing() -> None:
     metrics = measure([Score("m", 0, "e", decoded=False)], tag="t", scale_size=4)
 
@@ -168,7 +212,7 @@ def test_nothing_observed_is_said_as_nothing() -> None:
     assert metrics.overall.abstain_rate.value is None
     assert metrics.overall.expected_stage.value is None
     assert metrics.overall.stage_shares == (0.0, 0.0, 0.0, 0.0)
-    assert metrics.divergence == {"m": {"m": None}}
+    assert metrics.divergence == {"m": {"m": Estimate(None)}}
     assert json.loads(json.dumps(metrics_as_json(metrics)))["by_model"][0]["model"] == "m"
 
 
@@ -176,14 +220,24 @@ def test_no_scores_at_all_are_measured_too() -> None:
     assert measure([], tag="t", scale_size=2).by_model == ()
 
 
-def test_a_share_has_the_interval_that_wilson_gives() -> None:
-    found = share(8, 10)
+def test_a_share_that_is_none_or_all_has_an_interval_too() -> None:
+    none = estimate_mean([(0.0, 10.0)] * 5, SHARE)
+    every = estimate_mean([(10.0, 10.0)] * 5, SHARE)
 
-    assert found.value == 0.8
-    assert found.low == pytest.approx(0.4901625, abs=1e-6)
-    assert found.high == pytest.approx(0.9433178, abs=1e-6)
-    assert share(0, 5).low == 0
-    assert share(5, 5).high == 1
+    assert (none.value, none.low, none.observations, none.clusters) == (0.0, 0.0, 50, 5)
+    assert none.high == pytest.approx(0.2266, abs=1e-3)  # t²/(n + t²), t = 2.776, n = 50 / 1.9
+    assert every.low == pytest.approx(1 - (none.high or 0))
+    assert every.high == 1
+
+
+def test_scores_that_are_alike_within_a_sample_tell_less() -> None:
+    alike = [(10.0, 10.0), (0.0, 10.0)] * 5
+    mixed = [(5.0, 10.0), (4.0, 10.0), (6.0, 10.0)] * 3 + [(5.0, 10.0)]
+
+    wide, narrow = estimate_mean(alike, SHARE), estimate_mean(mixed, SHARE)
+
+    assert wide.value == narrow.value == 0.5
+    assert (wide.high or 0) - (wide.low or 0) > 4 * ((narrow.high or 0) - (narrow.low or 0))
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=6).filter(any), st.randoms())
@@ -204,13 +258,14 @@ def test_disjoint_verdicts_are_one_bit_apart() -> None:
     assert entropy((5, 0)) == 0
 
 
-def test_resampling_finds_the_error_of_a_mean() -> None:
+def test_the_error_of_a_mean_is_found() -> None:
     random = Random(1)
     clusters = [(random.gauss(10, 2), 1.0) for _ in range(200)]
+    values = numpy.array([value for value, _ in clusters])
 
-    found = resample(clusters, ratio, 200, 1)
+    found = estimate_mean(clusters)
 
-    assert found.low is not None
-    assert found.high is not None
-    # two standard errors each way: 1.96 × 2 / √200 = 0.277
-    assert found.high - found.low == pytest.approx(2 * 0.277, rel=0.2)
+    # of one observation a cluster the jackknife's error is the usual one
+    margin = 1.9719565442492 * values.std(ddof=1) / numpy.sqrt(200)
+    assert found.low == pytest.approx(values.mean() - margin, rel=1e-9)
+    assert found.high == pytest.approx(values.mean() + margin, rel=1e-9)

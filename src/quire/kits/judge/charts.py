@@ -9,7 +9,8 @@ from math import log2
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quire.domain.errors import UsageError
-from quire.kits.judge.metrics import Estimate, Metrics, Score
+from quire.kits.judge.intervals import Estimate
+from quire.kits.judge.metrics import Metrics, Score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -309,7 +310,7 @@ def _draw_stages(metrics: Metrics, axes: "Axes", theme: Theme) -> None:
 
 def _draw_divergence(metrics: Metrics, axes: "Axes", theme: Theme) -> None:
     models = [figures.model for figures in metrics.by_model]
-    found = [[metrics.divergence[one][other] for other in models] for one in models]
+    found = [[metrics.divergence[one][other].value for other in models] for one in models]
     known = (item for row in found for item in row if item is not None)
     most = max(_FAINT, *known, 0.0)
     for place, row in enumerate(found):

@@ -33,7 +33,6 @@ from quire.cli.run_summary import (
     continue_after_stop,
     exit_code,
     money_words,
-    progress_json,
     requested_stop,
     spending_words,
     status_words,
@@ -44,6 +43,7 @@ from quire.domain.data import Json
 from quire.domain.ids import RunId
 from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
+from quire.engine.json_views.run_views import progress_json
 from quire.engine.progress_words import outstanding_batches
 
 if TYPE_CHECKING:

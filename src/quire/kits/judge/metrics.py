@@ -2,67 +2,21 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from functools import lru_cache
 from itertools import combinations
-from math import log2, sqrt
+from math import log2
 from typing import NamedTuple
 
 from quire.domain.data import Json
 from quire.kits.judge.experiment import PARSED
-from quire.kits.judge.randomization import mulberry32
-
-RESAMPLES = 1_000
-_DRAWS = 2_000_000  # at most, for one estimate
-_NORMAL = 1.959963984540054  # 95 %
-
-Totals = tuple[float, ...]
-
-
-class Estimate(NamedTuple):
-    """A figure, its 95 % interval, and how many observations it rests on."""
-
-    value: float | None  # None: there was nothing to observe
-    low: float | None = None
-    high: float | None = None
-    observations: int = 0
-
-    def as_json(self) -> dict[str, Json]:
-        """All four by name."""
-        return dict(self._asdict())
-
-
-def share(hits: int, count: int) -> Estimate:
-    """A share, with Wilson's interval, which stays between 0 and 1."""
-    if not count:
-        return Estimate(None)
-    portion, spread = hits / count, _NORMAL**2 / count
-    middle = (portion + spread / 2) / (1 + spread)
-    margin = _NORMAL * sqrt(portion * (1 - portion) / count + spread / (4 * count)) / (1 + spread)
-    low = 0.0 if hits == 0 else max(0.0, middle - margin)
-    high = 1.0 if hits == count else min(1.0, middle + margin)
-    return Estimate(portion, low, high, count)
-
-
-def resample(
-    clusters: Sequence[Totals], statistic: Callable[[Totals], float | None], count: int, seed: int
-) -> Estimate:
-    """A statistic of totals, with a percentile interval from drawing whole clusters again.
-
-    Scores of one sample share a rubric, so that samples are drawn, not scores.
-    """
-    value = statistic(_sum(clusters)) if clusters else None
-    if value is None or len(clusters) < 2:
-        return Estimate(value, observations=count)
-    again = _resamples(len(clusters), seed)
-    drawn = (statistic(_sum([clusters[number] for number in chosen])) for chosen in again)
-    found = sorted(item for item in drawn if item is not None)
-    tail = len(found) // 40
-    return Estimate(value, found[tail], found[-1 - tail], count)
-
-
-def ratio(totals: Totals) -> float | None:
-    """The first total over the second."""
-    return totals[0] / totals[1] if totals[1] else None
+from quire.kits.judge.intervals import (
+    SHARE,
+    Ends,
+    Estimate,
+    Totals,
+    estimate_contrast,
+    estimate_mean,
+    estimate_statistic,
+)
 
 
 def shares(totals: Totals) -> Totals:
@@ -90,13 +44,6 @@ def divergence(one: Totals, other: Totals) -> float | None:
 
 def _sum(clusters: Sequence[Totals]) -> Totals:
     return tuple(map(sum, zip(*clusters, strict=True)))
-
-
-@lru_cache(maxsize=8)
-def _resamples(size: int, seed: int) -> tuple[tuple[int, ...], ...]:
-    drawn = mulberry32(seed)
-    times = max(40, min(RESAMPLES, _DRAWS // size))
-    return tuple(tuple(next(drawn) * size >> 32 for _ in range(size)) for _ in range(times))
 
 
 class Score(NamedTuple):
@@ -180,17 +127,17 @@ class Metrics:
     scale_size: int
     overall: Figures
     by_model: tuple[Figures, ...]
-    divergence: Mapping[str, Mapping[str, float | None]]  # between models' stage shares, in bits
+    divergence: Mapping[str, Mapping[str, Estimate]]  # between models' stage shares, in bits
     deltas: tuple[Delta, ...]  # between models
     swap_deltas: tuple[Delta, ...]  # judging on a rival's rubric, less judging on one's own
 
 
-def measure(scores: Iterable[Score], *, tag: str, scale_size: int, seed: int = 0) -> Metrics:
-    """Compute every figure; the seed decides which samples are drawn again."""
+def measure(scores: Iterable[Score], *, tag: str, scale_size: int) -> Metrics:
+    """Compute every figure, each with its interval over samples."""
     known = tuple(scores)
     models = tuple(dict.fromkeys(score.model for score in known))
     own = tuple(score for score in known if not score.is_swap)
-    measures = _Measure(scale_size, seed)
+    measures = _Measure(scale_size)
     by_model = {
         model: measures.figures(model, [score for score in own if score.model == model])
         for model in models
@@ -201,11 +148,7 @@ def measure(scores: Iterable[Score], *, tag: str, scale_size: int, seed: int = 0
         overall=measures.figures(OVERALL, own),
         by_model=tuple(by_model.values()),
         divergence={
-            one: {
-                other: divergence(by_model[one].stage_shares, by_model[other].stage_shares)
-                for other in models
-            }
-            for one in models
+            one: {other: measures.divergence(own, one, other) for other in models} for one in models
         },
         deltas=tuple(measures.delta(own, pair) for pair in combinations(models, 2)),
         swap_deltas=tuple(measures.swap_deltas(known)),
@@ -215,9 +158,9 @@ def measure(scores: Iterable[Score], *, tag: str, scale_size: int, seed: int = 0
 class _Measure:
     """The figures of groups of scores on one scale."""
 
-    def __init__(self, scale_size: int, seed: int) -> None:
+    def __init__(self, scale_size: int) -> None:
         self.scale_size = scale_size
-        self.seed = seed
+        self.stages = Ends(1, scale_size)
         low, high = (scale_size + 1) // 2, scale_size // 2 + 1
         self.middle = {low, high}  # one and the same on an odd scale
 
@@ -233,19 +176,32 @@ class _Measure:
             scores=len(decoded),
             missing=len(scores) - len(decoded),
             stage_shares=shares(_sum(masses) or (0.0,) * self.scale_size),
-            abstain_rate=share(len(decoded) - len(answered), len(decoded)),
-            singleton_rate=share(sum(len(score.stages) == 1 for score in answered), len(answered)),
-            mean_subset_size=self._mean(answered, lambda score: len(score.stages)),
-            expected_stage=self._mean(answered, mean_stage),
-            mid_scale_occupancy=self._mean(answered, self._middle_mass),
-            stage_entropy=resample(masses, entropy, len(answered), self.seed),
-            critic_agreement=self._mean(heard, lambda score: score.agreement or 0.0),
-            accuracy=share(sum(score.stages == (score.truth,) for score in judged), len(judged)),
-            coverage=share(sum(score.truth in score.stages for score in judged), len(judged)),
+            abstain_rate=self._share(decoded, lambda score: not score.stages),
+            singleton_rate=self._share(answered, lambda score: len(score.stages) == 1),
+            mean_subset_size=self._mean(answered, lambda score: len(score.stages), self.stages),
+            expected_stage=self._mean(answered, mean_stage, self.stages),
+            mid_scale_occupancy=self._mean(answered, self._middle_mass, SHARE),
+            stage_entropy=estimate_statistic(
+                masses, entropy, Ends(0, log2(self.scale_size)), len(answered)
+            ),
+            critic_agreement=self._mean(heard, lambda score: score.agreement or 0.0, SHARE),
+            accuracy=self._share(judged, lambda score: score.stages == (score.truth,)),
+            coverage=self._share(judged, lambda score: score.truth in score.stages),
             stage_error=self._mean(
-                judged, lambda score: abs(mean_stage(score) - (score.truth or 0))
+                judged,
+                lambda score: abs(mean_stage(score) - (score.truth or 0)),
+                Ends(0, self.scale_size - 1),
             ),
         )
+
+    def divergence(self, scores: Sequence[Score], one: str, other: str) -> Estimate:
+        """How differently two models spread their verdicts over the stages, in bits."""
+        answered = [score for score in scores if score.decoded and score.stages]
+        first, second = ([s for s in answered if s.model == model] for model in (one, other))
+        if one == other:
+            return Estimate(0.0, 0.0, 0.0, len(first)) if first else Estimate(None)
+        masses, others = (_clusters(group, self._mass) for group in (first, second))
+        return estimate_contrast(masses, others, divergence, len(first) + len(second))
 
     def delta(self, scores: Sequence[Score], pair: tuple[str, str]) -> Delta:
         """The first model of a pair against the second."""
@@ -271,11 +227,13 @@ class _Measure:
             if score.stages and match is not None and match.stages:
                 by_sample.setdefault(place[0], []).append(mean_stage(score) - mean_stage(match))
         clusters = [(sum(item), float(len(item))) for item in by_sample.values()]
-        return resample(clusters, ratio, sum(map(len, by_sample.values())), self.seed)
+        return estimate_mean(clusters)
 
-    def _mean(self, scores: Sequence[Score], of: Callable[[Score], float]) -> Estimate:
-        clusters = _clusters(scores, lambda score: (of(score), 1.0))
-        return resample(clusters, ratio, len(scores), self.seed)
+    def _mean(self, scores: Sequence[Score], of: Callable[[Score], float], ends: Ends) -> Estimate:
+        return estimate_mean(_clusters(scores, lambda score: (of(score), 1.0)), ends)
+
+    def _share(self, scores: Sequence[Score], hit: Callable[[Score], bool]) -> Estimate:
+        return self._mean(scores, lambda score: float(hit(score)), SHARE)
 
     def _mass(self, score: Score) -> Totals:
         part = 1 / len(score.stages)

@@ -11,8 +11,8 @@ from quire.engine import Tile, render_head, render_page, render_table, render_ti
 from quire.kits.judge.charts import Chart, as_html, as_png, as_svg, charts_of, require_matplotlib
 from quire.kits.judge.experiment import Experiment, ExperimentRows
 from quire.kits.judge.experiment_tables import make_tables
+from quire.kits.judge.intervals import Estimate
 from quire.kits.judge.metrics import (
-    Estimate,
     Figures,
     Metrics,
     Score,
@@ -80,8 +80,9 @@ def _figures(metrics: Metrics) -> str:
     columns = {**_COLUMNS, **(_TRUTH_COLUMNS if truth else {})}
     return render_table(
         "Figures by model",
-        "95 % intervals below each figure: Wilson's for shares, drawn again over samples for"
-        " the others. Swaps are not among them.",
+        "Below each figure its 95 % interval, over samples, since the scores of a sample share a"
+        " rubric; then n, the scores it rests on, and in how many samples. Swaps are not among"
+        " them. The entropy is corrected for the bias of few samples.",
         ("Model", "Scores", *columns.values()),
         [_row(figures, columns) for figures in (*metrics.by_model, metrics.overall)],
     )
@@ -91,7 +92,9 @@ def _row(figures: Figures, columns: Iterable[str]) -> list[str]:
     cells = [f"{figures.scores:,}<small>{figures.missing:,} missing</small>"]
     for name in columns:
         value, below = _value_and_interval(name, getattr(figures, name))
-        cells.append(f"{value}<small>{escape(below)}</small>")
+        found: Estimate = getattr(figures, name)
+        rests_on = f"n {found.observations:,} in {found.clusters:,}" if found.observations else ""
+        cells.append(f"{value}<small>{escape(below)}</small><small>{rests_on}</small>")
     return [escape(figures.model), *cells]
 
 
@@ -122,7 +125,7 @@ PAGE, FIGURES = "report.html", "metrics.json"
 
 
 def metrics_of(rows: ExperimentRows) -> Metrics:
-    """Every figure of an experiment; its own seed decides the intervals."""
+    """Every figure of an experiment."""
     return _measure_scores(rows.experiment, list(scores_of(make_tables(rows)["scores"])))
 
 
@@ -157,5 +160,4 @@ def _measure_scores(experiment: Experiment, scores: list[Score]) -> Metrics:
         scores,
         tag=experiment.experiment_tag,
         scale_size=experiment.scale_size,
-        seed=experiment.seed,
     )
