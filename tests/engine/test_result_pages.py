@@ -73,7 +73,7 @@ def test_a_record_is_shown_whole_and_only_with_its_own_run(world: Worlds) -> Non
     record = here.engine.result_pages.record(run.id, task)
 
     assert record.text == sentences(3)[0]
-    assert record.place == "doc · 0"
+    assert (record.title, record.part) == ("doc", "0")
     with pytest.raises(NotFound, match=f"run {other.id} has no task {task}"):
         here.engine.result_pages.record(other.id, task)
 

@@ -79,7 +79,8 @@ class ResultRow:
     """One task with its result, as a row of the grid."""
 
     task_id: TaskId
-    place: str  # the document, and where in it
+    title: str  # of the document
+    part: str  # where in it
     text: str  # of its block
     model: str
     status: str
@@ -100,7 +101,8 @@ class ResultRow:
         """The same for programs."""
         return {
             "task_id": self.task_id,
-            "place": self.place,
+            "title": self.title,
+            "part": self.part,
             "text": self.text,
             "model": self.model,
             "status": self.status,
@@ -208,7 +210,8 @@ def _to_row(source: ResultSource, outcome: StageOutcome, words: Sequence[Critiqu
     critics = critic_verdicts(source, words) if words else ()
     return ResultRow(
         task_id=outcome.task_id,
-        place=_describe_place(outcome),
+        title=outcome.title or outcome.source or "",
+        part=_describe_part(outcome),
         text=outcome.content or "",
         model=source.models[outcome.model_no],
         status=status,
@@ -221,12 +224,11 @@ def _to_row(source: ResultSource, outcome: StageOutcome, words: Sequence[Critiqu
     )
 
 
-def _describe_place(outcome: StageOutcome) -> str:
-    """Where what it is about stands."""
-    title = outcome.title or outcome.source or ""
+def _describe_part(outcome: StageOutcome) -> str:
+    """Where in its document what it is about stands."""
     if outcome.block_index is not None:
-        return f"{title} · {outcome.block_index}"
-    return " · ".join(filter(None, [title, span_text(stored_json(outcome.part))]))
+        return str(outcome.block_index)
+    return span_text(stored_json(outcome.part))
 
 
 def _lowest_score(critics: Sequence[ExportedVerdict]) -> float | None:

@@ -11,10 +11,10 @@ from quire.domain.errors import Error
 from quire.domain.version import VERSION
 from quire.server.access import refusal_of_request
 from quire.server.error_responses import ApiErrorBody, error_response, plain_error
-from quire.server.routes import health, schema_drafts, strips
+from quire.server.routes import health, results, schema_drafts, strips
 from quire.server.site import Site
 
-ROUTERS = (health.router, schema_drafts.router, strips.router)
+ROUTERS = (health.router, results.router, schema_drafts.router, strips.router)
 
 HEADERS = {
     "Content-Security-Policy": (

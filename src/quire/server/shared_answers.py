@@ -45,14 +45,19 @@ class SharedAnswers:
         asked: Hashable,
         make: Callable[[], Answer],
         still_holds: Callable[[Answer], bool] = lambda answer: False,
+        *,
+        anew: bool = False,
     ) -> Answer:
-        """The answer to a question, made anew where it is old, unless it is known still to hold."""
+        """The answer to a question, made anew where it is old, unless it is known still to hold.
+
+        `anew`: whoever asks has just changed something.
+        """
         kept = self._find(asked)
         with kept.lock:
             now = self._clock()
-            if kept.is_fresh(now):
+            if kept.is_fresh(now) and not anew:
                 return kept.value  # type: ignore[no-any-return]  # as it was made
-            if kept.made_at > float("-inf") and still_holds(kept.value):
+            if not anew and kept.made_at > float("-inf") and still_holds(kept.value):
                 kept.made_at = now
                 return kept.value  # type: ignore[no-any-return]
             kept.value = answer = make()

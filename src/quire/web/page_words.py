@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from markupsafe import Markup
 
 from quire.domain.pricing import dollars
 
@@ -72,6 +74,17 @@ def cents(pico: int) -> str:
     if usd >= 0.1:
         return f"${usd:,.2f}"
     return f"${usd:.4f}" if usd >= 0.0001 else dollars(pico)
+
+
+_CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t\r"}
+_CONTROLS |= {0x7F: 0x2421, **dict.fromkeys(range(0x80, 0xA0), 0xFFFD)}
+
+
+def show_controls(value: Any) -> Any:
+    """A value of a template; control characters in a text become visible, as ␛ for escape."""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return value.translate(_CONTROLS)
+    return value
 
 
 FILTERS = {

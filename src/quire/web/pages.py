@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from quire.domain.version import VERSION
 from quire.server.access import Principal, site_of
 from quire.web.header_numbers import read_header
-from quire.web.page_words import FILTERS
+from quire.web.page_words import FILTERS, show_controls
 
 _HERE = Path(__file__).parent
 
@@ -38,6 +38,7 @@ def make_templates() -> Environment:
     templates = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
+        finalize=show_controls,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -4,11 +4,11 @@ from fastapi import FastAPI
 
 from quire.server.app import make_app
 from quire.server.site import Site
-from quire.web import home
+from quire.web import home, runs
 from quire.web.header_numbers import HeaderMemory
 from quire.web.pages import add_static_files
 
-PAGES = (home.router,)
+PAGES = (home.router, runs.router)
 
 
 def make_site_app(site: Site) -> FastAPI:

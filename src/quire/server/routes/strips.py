@@ -12,7 +12,7 @@ from quire.server.access import AskedEngine, Principal, find_principal, site_of
 router = APIRouter(tags=["runs"])
 
 
-class StripCell(BaseModel):
+class StripCellShape(BaseModel):
     """Packs that follow each other: one, or of a large run many."""
 
     packs: int
@@ -25,7 +25,7 @@ class StripCell(BaseModel):
     states: dict[str, int]  # packs by state: done, failed, again, out, waiting
 
 
-class Strip(BaseModel):
+class StripShape(BaseModel):
     """The packs of a run, in the order of what they ask about."""
 
     model_config = ConfigDict(
@@ -59,7 +59,7 @@ class Strip(BaseModel):
     to_come: int  # packs that are not made yet, about
     cells: int  # that a drawing of it has, with those that are to come
     counts: dict[str, int]
-    bins: list[StripCell]
+    bins: list[StripCellShape]
     last_event: int
     ended: bool
 
@@ -78,7 +78,7 @@ def shared_strip(
     )
 
 
-@router.get("/v1/runs/{run}/strip", response_model=Strip)
+@router.get("/v1/runs/{run}/strip", response_model=StripShape)
 def get_strip(
     request: Request,
     engine: AskedEngine,

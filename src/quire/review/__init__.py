@@ -1,1 +1,0 @@
-"""Review: what wants a person, who is at it, all at once, and random samples marked blind."""

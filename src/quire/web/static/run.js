@@ -1,0 +1,78 @@
+// A run's page: buttons that act through the API, their keys, filters by field, and the export.
+import { actKey, api, attempt, confirmOnce, refresh, tell } from "./quire.js";
+
+// The page as it is right after an act, not as others saw it a moment ago.
+function freshAddress() {
+  const place = new URL(location.href);
+  place.searchParams.set("fresh", "1");
+  return place.href;
+}
+
+async function act(button) {
+  const { act: path, ask, askWords, askYes, body } = button.dataset;
+  if (ask && !(await confirmOnce(ask, askWords ?? "", askYes ?? "Yes"))) return;
+  button.disabled = true;
+  await attempt(async () => {
+    const said = await api("POST", path, body ? JSON.parse(body) : {}, actKey());
+    if (typeof said?.changed === "number") tell(`${said.changed} asked again`);
+    await refresh(freshAddress());
+  });
+  button.disabled = false;
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-act]");
+  if (button) act(button);
+  const opener = event.target.closest("[data-open]");
+  if (opener) document.getElementById(opener.dataset.open).showModal();
+  const closer = event.target.closest("[data-close]");
+  if (closer) document.getElementById(closer.dataset.close).close();
+});
+
+document.addEventListener("change", (event) => {
+  const chosen = event.target.closest("[data-act-select]");
+  if (chosen?.value) {
+    attempt(async () => {
+      await api("POST", chosen.dataset.actSelect, { stage: chosen.value }, actKey());
+      tell(`it stops after ${chosen.value}`);
+      chosen.value = "";
+      chosen.blur();
+      await refresh(freshAddress());
+    });
+  }
+  if (event.target.closest("[data-export]")) showCommand();
+});
+
+// One key, one act, unless somebody types or a dialog is open.
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  if (event.target.matches("input, select, textarea, [contenteditable]")) return;
+  const button = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+  if (button) { event.preventDefault(); if (button.matches("select")) button.focus(); else button.click(); return; }
+  const tab = document.querySelectorAll(".tabs.line a")[Number(event.key) - 1];
+  if (tab) { event.preventDefault(); tab.click(); }
+});
+
+// The filter by one field goes into the address as field.NAME=VALUE.
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest("form.filters");
+  if (!form) return;
+  event.preventDefault();
+  const asked = new URLSearchParams();
+  for (const [name, value] of new FormData(form)) if (value && !(name === "only" && value === "all")) asked.append(name, value);
+  const field = form.querySelector("[data-field-name]").value;
+  const value = form.querySelector("[data-field-value]").value;
+  if (field && value) asked.append(`field.${field}`, value);
+  location.href = asked.size ? `${form.action}?${asked}` : form.action;
+});
+
+function showCommand() {
+  const form = document.querySelector("[data-export]");
+  const line = form.querySelector("[data-export-command]");
+  const run = form.action.split("/").at(-2);
+  const { format, only, stage } = Object.fromEntries(new FormData(form));
+  const words = ["quire export", run, "-o", `run_${run}.${format}`];
+  if (only && only !== "all") words.push("--only", only);
+  if (stage) words.push("--stage", stage);
+  line.textContent = words.join(" ");
+}

@@ -1,1 +1,0 @@
-"""Tests of what persons look at and decide."""

@@ -1,0 +1,146 @@
+"""Pages of runs: what they say, filters in their addresses, and hostile text shown as text."""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from quire.domain.data import Json
+from quire.engine import Engine, RunHandle, open_engine
+from tests.server.sites import open_site
+from tests.world import METADATA, sentences
+
+HOSTILE = (
+    "<script>alert('text')</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</textarea></pre><b>bold</b>",
+    "right to left \u202e evil \u2066 marks",
+    "escape \x1b[31m red",
+    '=HYPERLINK("http://evil.example","click")',
+    "{{ 7 * 7 }} {% raw %}",
+    "x" * 1_000_000,
+)
+TABS = ("", "/failures", "/calls", "/batches", "/events", "/policy")
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    """An engine on the ledger that the site of this test shows."""
+    with open_engine(str(tmp_path / "quire.db"), environment={}) as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(tmp_path: Path, engine: Engine) -> Iterator[TestClient]:
+    """Who looks at the site."""
+    with open_site(tmp_path) as opened:
+        yield opened
+
+
+def start(engine: Engine, folder: Path, texts: list[str], **policy: Json) -> RunHandle:
+    """Order a run over one file of rows."""
+    file = folder / "rows.jsonl"
+    file.write_bytes(b"".join(_json_line(text) for text in texts))
+    engine.ingest(str(file), text_column="text")
+    return engine.run(schema=METADATA, model="simulated/small", **policy)  # type: ignore[arg-type]
+
+
+def _json_line(text: str) -> bytes:
+    import orjson
+
+    return orjson.dumps({"text": text}) + b"\n"
+
+
+def test_a_run_says_how_it_stands_in_every_tab(
+    engine: Engine, client: TestClient, tmp_path: Path
+) -> None:
+    run = start(engine, tmp_path, sentences(20), pack_size=5)
+    run.wait()
+
+    pages = {tab: client.get(f"/runs/{run.id}{tab}") for tab in TABS}
+
+    assert {page.status_code for page in pages.values()} == {200}
+    for page in pages.values():
+        assert "20</strong> of 20 rows done" in page.text or "20</strong> of 20 blocks" in page.text
+        assert "4 done" in page.text
+        assert 'style="' not in page.text
+    assert "word_count" in pages[""].text
+    assert "Nothing failed" in pages["/failures"].text
+    assert "No batches" in pages["/batches"].text
+    assert "pack_size" in pages["/policy"].text
+    assert f'href="/runs/{run.id}"' in client.get("/runs").text
+    assert "No run is held" in client.get("/runs?state=held").text
+
+
+def test_pages_and_filters_of_the_grid_are_in_the_address(
+    engine: Engine, client: TestClient, tmp_path: Path
+) -> None:
+    run = start(engine, tmp_path, [*sentences(59), "Is this the needle?"], pack_size=20)
+    run.wait()
+
+    first = client.get(f"/runs/{run.id}").text
+    following = re.search(r'rel="next" href="([^"]+)"', first)
+    assert following
+    second = client.get(unescape(following[1])).text
+    found = client.get(f"/runs/{run.id}?field.has_question=yes&q=NEEDLE").text
+    none = client.get(f"/runs/{run.id}?only=failed").text
+
+    assert first.count("<tr data-key") == 50
+    assert second.count("<tr data-key") == 10
+    assert found.count("<tr data-key") == 1
+    assert "Is this the needle?" in found
+    assert "No result fits this filter" in none
+
+
+def test_the_same_page_is_in_the_api(engine: Engine, client: TestClient, tmp_path: Path) -> None:
+    run = start(engine, tmp_path, sentences(12), pack_size=6)
+    run.wait()
+
+    first = client.get(f"/v1/runs/{run.id}/results?limit=5").json()
+    rest = client.get(f"/v1/runs/{run.id}/results?limit=50&cursor={first['next']}").json()
+    strip = client.get(f"/v1/runs/{run.id}/strip").json()
+    wrong = client.get(f"/v1/runs/{run.id}/results?cursor=%25%25")
+
+    assert (len(first["items"]), len(rest["items"]), rest["next"]) == (5, 7, None)
+    assert first["fields"] == ["word_count", "first_40_chars", "has_question"]
+    assert strip["counts"]["done"] == strip["packs"] == 2
+    assert wrong.status_code == 422
+    assert "no cursor" in wrong.json()["error"]["message"]
+
+
+def test_hostile_text_is_shown_as_text(engine: Engine, client: TestClient, tmp_path: Path) -> None:
+    run = start(engine, tmp_path, list(HOSTILE), pack_size=1, max_tries=1)
+    run.wait()
+    tasks = [row["task_id"] for row in run.rows()]
+
+    grid = client.get(f"/runs/{run.id}?q=%3Cscript%3Ealert(1)%3C/script%3E")
+    pages = [
+        client.get(f"/runs/{run.id}"),
+        grid,
+        client.get(f"/runs/{run.id}/failures"),
+        *(client.get(f"/runs/{run.id}/results/{task}") for task in tasks),
+    ]
+
+    for page in pages:
+        assert page.status_code == 200
+        assert "<script>alert" not in page.text
+        assert "<img src=x" not in page.text
+        assert "<b>bold</b>" not in page.text
+        assert "\x1b" not in page.text
+    assert len(pages[0].text) < 100_000  # a cell of a megabyte is clipped
+    whole = next(page.text for page in pages[3:] if len(page.text) > 1_000_000)
+    assert "x" * 1_000_000 in whole
+
+
+def test_an_idle_page_asks_the_ledger_once_for_many_viewers(
+    engine: Engine, client: TestClient, tmp_path: Path
+) -> None:
+    run = start(engine, tmp_path, sentences(6), pack_size=3)
+    run.wait()
+
+    pages = {client.get(f"/runs/{run.id}").text for _ in range(5)}
+
+    assert len(pages) == 1
