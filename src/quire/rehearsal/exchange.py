@@ -9,7 +9,7 @@ import orjson
 from quire.domain.accounts import Secret
 from quire.domain.data import Json, as_object
 from quire.domain.ids import AttemptId
-from quire.domain.models import Limits, Params, Usage
+from quire.domain.models import Limits, Usage
 from quire.domain.requests import Call, Stop
 from quire.rehearsal.fault_script import REFUSAL_FAULTS, disturbances, first_strike
 from quire.rehearsal.file_store import Upload
@@ -268,7 +268,7 @@ class Exchange:
             user=user,
             turns=turns,
             output_schema=schema,
-            params=Params(),
+            params=call.sampling,
         )
 
     def _wait(self, blocks: list[AskedBlock]) -> float:

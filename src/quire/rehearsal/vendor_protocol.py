@@ -1,7 +1,7 @@
 """What server and vendors' endpoints pass to each other: calls, answers, problems, models."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import groupby
 from typing import NamedTuple, Protocol
@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import orjson
 
 from quire.domain.data import Json, JsonObject
-from quire.domain.models import CacheMarking, ModelFacts, StructuredOutput, Usage
+from quire.domain.models import CacheMarking, ModelFacts, Params, StructuredOutput, Usage
 from quire.domain.requests import Role, Stop, Turn
 from quire.rehearsal.rate_limits import BucketLevel
 
@@ -42,6 +42,7 @@ class ParsedCall:
     schema: JsonObject | None = None  # that the answer is bound to
     form: JsonObject | None = None  # the same as it was sent, which is what is billed
     max_tokens: int | None = None
+    sampling: Params = field(default_factory=Params)  # how the answer is to be drawn
     tool: str = ""  # that the model is forced to call
     tool_named: bool = False  # the tool was asked for by its name
     prewarm: bool = False  # nothing is to be said, only the cache filled
@@ -77,6 +78,15 @@ class ParsedCall:
             )
             for assistant, group in groupby(parts, lambda part: part.assistant)
         )
+
+
+def sampling_of(fields: JsonObject) -> Params:
+    """How an answer is to be drawn, of the fields that a vendor has for it."""
+    temperature, seed = fields.get("temperature"), fields.get("seed", fields.get("random_seed"))
+    return Params(
+        temperature=temperature if isinstance(temperature, int | float) else None,
+        seed=seed if isinstance(seed, int) else None,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

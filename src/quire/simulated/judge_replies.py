@@ -62,9 +62,12 @@ class Draws:
 
 
 def draws_of(call: Call, again: int = 0) -> Draws:
-    """Draw for one call; `again` draws otherwise."""
-    attempt = 0 if call.params.temperature == 0 else call.attempt_id
-    return Draws(call.model, call.system, call.user, attempt, again)
+    """Draw for one call; `again` draws otherwise. A seed in its parameters decides the draw."""
+    seed = call.params.seed
+    drawn = str(call.attempt_id) if seed is None else f"seed {seed}"
+    if call.params.temperature == 0:
+        drawn = "0"
+    return Draws(call.model, call.system, call.user, drawn, again)
 
 
 def reply_as_judge(prompt: JudgePrompt, draws: Draws, model: str) -> JudgeReply:

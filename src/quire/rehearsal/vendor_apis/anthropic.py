@@ -41,6 +41,7 @@ from quire.rehearsal.vendor_protocol import (
     ProblemKind,
     bearer_token,
     invalid,
+    sampling_of,
 )
 
 _CACHE = nullable(record("type", type=choice("ephemeral"), ttl=choice("5m", "1h")))
@@ -362,6 +363,7 @@ def _parse_call(body: Any) -> ParsedCall:
         schema=None if form is None else inline_references(form),
         form=form,
         max_tokens=most,
+        sampling=sampling_of(body),
         tool=tool,
         tool_named=bool(tool),
         prewarm=most == 0,

@@ -38,6 +38,7 @@ from quire.rehearsal.vendor_protocol import (
     ProblemKind,
     bearer_token,
     invalid,
+    sampling_of,
 )
 
 _RPC = "type.googleapis.com/google.rpc."
@@ -232,6 +233,7 @@ class GenerateEndpoint(GeminiEndpoint):
             parts=tuple(_parts(call)),
             body=call,
             max_tokens=config.get("maxOutputTokens"),
+            sampling=sampling_of(config),
             **_answer_format(call, config)._asdict(),
         )
 

@@ -26,6 +26,7 @@ from quire.rehearsal.vendor_protocol import (
     KnownModel,
     ModelAnswer,
     ParsedCall,
+    sampling_of,
 )
 
 
@@ -43,6 +44,7 @@ class ResponsesEndpoint(OpenAIEndpoint):
             parts=tuple(_responses_parts(call, options)),
             body=call,
             max_tokens=call.get("max_output_tokens"),
+            sampling=sampling_of(call),
             prewarm=bool(options and options.get("prewarm")),
             **_responses_format(call)._asdict(),
         )
@@ -190,6 +192,7 @@ class ChatEndpoint(OpenAIEndpoint):
             parts=tuple(_message_parts(call["messages"], call.get("prompt_cache_options"))),
             body=call,
             max_tokens=call.get("max_completion_tokens") or call.get("max_tokens"),
+            sampling=sampling_of(call),
             **_chat_format(call)._asdict(),
         )
 
