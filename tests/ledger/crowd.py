@@ -37,8 +37,10 @@ RESPONSES = """
 INSERT INTO responses (attempt_id, stop, codec, decoder_version, stored_at)
 SELECT :first + i, 'end', 'plain', 1, 0 FROM n"""
 RESULTS = """
-INSERT INTO results (task_id, version, attempt_id, origin, gate_version, data, created_at)
-SELECT :first + i, 1, :first + 1 + (i - 1) / :pack, 'model', '1', '{}', 0 FROM n"""
+INSERT INTO results (task_id, version, attempt_id, origin, gate_version, data, created_at, stage_id,
+    review_rank)
+SELECT :first + i, 1, :first + 1 + (i - 1) / :pack, 'model', '1', '{}', 0, :stage,
+    CASE WHEN i - 10 * (i / 10) = 0 THEN 2 ELSE 6 END FROM n"""
 QUESTIONS = """
 INSERT INTO questions (question, content, stage_id, task_id)
 SELECT 7, :first + i, :stage, :first + i FROM n"""

@@ -114,6 +114,30 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "block_sizes_from": ({"document": 1, "index": 9999, "limit": 50}, "blocks"),
     "first_block_sizes": ({"documents": [1, 2], "limit": 50}, "blocks"),
     "document_texts": ({"ids": [1]}, "blocks"),
+    "inbox_entries": (
+        {"stage": 1, "review": "unreviewed", "rank": 2, "after": FIRST, "limit": 50},
+        "results_inbox",
+    ),
+    "count_inbox": (
+        {"stage": 1, "review": "unreviewed", "rank": 6, "most": 10_000},
+        "results_inbox",
+    ),
+    "count_decided": ({"stage": 1, "review": "approved", "most": 10_000}, "results_inbox"),
+    "inbox_details": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
+    "inbox_texts": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
+    "flag_stale_readers": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
+    "flag_stale_tasks": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
+    "flag_asked_again": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
+    "answers_about_same_block": ({"ids": [FIRST + 1, FIRST + 2]}, "tasks_block"),
+    "answers_about_same_group": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
+    "answers_about_same_document": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
+    "review_row": ({"id": FIRST + 1}, ""),
+    "versions_of_task": ({"task": FIRST + 1, "limit": 50}, "results_superseded"),
+    "last_costs_of_tasks": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
+    "neighbour_blocks": ({"document": 1, "first": 9998, "last": 10_002}, ""),
+    "last_decision": ({"task": FIRST + 1}, ""),
+    "decisions_of_task": ({"task": FIRST + 1, "before": 10**12, "limit": 50}, ""),
+    "decisions_of_run": ({"run": 1, "before": 10**12, "limit": 50}, ""),
 }
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")

@@ -17,6 +17,7 @@ SOURCE = Path(quire.__file__).parent
 DIALECTS = ("sqlite", "postgres")
 ROOTS = {"documents", "blocks", "schemas", "runs", "lanes", "tasks", "events", "commands"}
 ROOTS |= {"credentials", "probes", "webhooks", "wallets", "sources"}
+ROOTS |= {"reviews", "review_leases", "audits"}
 
 # Statements that name no workspace although they read or write a root table, and why they may.
 BY_KEY = {

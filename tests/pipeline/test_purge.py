@@ -48,6 +48,29 @@ def test_a_purged_document_leaves_no_word_behind(world: Worlds) -> None:
     assert SECRET.encode() not in everything_on_disk(here)
 
 
+def test_what_persons_wrote_and_rejected_is_erased_too(world: Worlds) -> None:
+    here = world()
+    here.ingest([f"{SECRET} is the word.", "Another block."], name="secret")
+    run, review = here.run(), here.engine.review
+    first, second = (line.task_id for line in review.inbox(run.id).lines)
+    data = {**dict(review.item(first).data), "first_40_chars": SECRET}  # type: ignore[arg-type]
+    review.edit(first, data, "Ada", note=f"it says {SECRET}")
+    review.undo(first, "Ada")
+    review.reject(second, f"where is {SECRET}?", "Ada")
+    run.wait()
+    assert SECRET.encode() in everything_on_disk(here)
+
+    here.engine.purge("secret")
+
+    assert SECRET.encode() not in everything_on_disk(here)
+    decisions = review.decisions(run.id).decisions
+    assert [(it.move, it.before, it.note) for it in decisions] == [
+        ("reject", None, ""),
+        ("undo", None, ""),
+        ("edit", None, ""),
+    ]
+
+
 class Quoting(Scripted):
     """Refuses every call, and says of what."""
 

@@ -50,6 +50,7 @@ class EventKind(StrEnum):
     APPROVED = "approved"
     EDITED = "edited"
     REJECTED = "rejected"
+    UNDONE = "undone"
     KEY_REFUSED = "key_refused"
     USAGE_ESTIMATED = "usage_estimated"  # the provider does not say what calls used
     EMBEDDER_FAILED = "embedder_failed"  # passages are ranked by shared words instead

@@ -256,10 +256,10 @@ BATCH = _lifecycle("batch", BatchState.DRAFT, BatchMove)
 class ReviewState(State):
     """What a person said about a result."""
 
-    UNREVIEWED = "unreviewed", "no person has looked at the result; decide approves, edits, rejects"
-    APPROVED = "approved", "confirmed as it is; only a person replaces it"
+    UNREVIEWED = "unreviewed", "no person has decided about it; decide approves, edits, rejects"
+    APPROVED = "approved", "confirmed as it is; only a person replaces it, or takes it back"
     EDITED = "edited", "confirmed with changes; only a person replaces it"
-    REJECTED = "rejected", "refused; the task is asked again, and the result stays so"
+    REJECTED = "rejected", "refused; the task is asked again, unless a person takes it back"
 
 
 class ReviewMove(Move):
@@ -274,7 +274,7 @@ class ReviewMove(Move):
     )
     UNDO = (
         "undo",
-        (ReviewState.APPROVED, ReviewState.EDITED, ReviewState.REJECTED),
+        (ReviewState.APPROVED, ReviewState.REJECTED),  # an edit is undone by what stood before it
         ReviewState.UNREVIEWED,
     )
 

@@ -326,6 +326,7 @@ _EVENT_TEXTS: dict[EventKind, str | Callable[[Fields], str]] = {
     EventKind.APPROVED: _DECISION_TEXT,
     EventKind.EDITED: _DECISION_TEXT,
     EventKind.REJECTED: _DECISION_TEXT,
+    EventKind.UNDONE: _DECISION_TEXT,
     EventKind.KEY_REFUSED: "{credential}: {problem}",
     EventKind.ANSWER_ODD: "request {request}: {problem}",
     EventKind.USAGE_ESTIMATED: (

@@ -20,7 +20,6 @@ from quire.ledger.ledger import Transaction
 from quire.pipeline.commands import control
 from quire.pipeline.commands.decide import (
     DecisionOutcome,
-    DecisionRequest,
     approve,
     edit,
     reject,
@@ -29,6 +28,7 @@ from quire.pipeline.commands.decide import (
 )
 from quire.pipeline.commands.regate import RegateReport, RegateRequest, regate
 from quire.pipeline.commands.retry import rerun, retry, retry_stale
+from quire.pipeline.commands.review_trail import DecisionRequest
 from quire.pipeline.commands.wallets import fund_run
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.run_spec import RunSpec, read_run_spec

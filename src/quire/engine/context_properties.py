@@ -20,6 +20,11 @@ class ContextProperties:
 
     context: EngineContext
 
+    def ___(self) -> str:
+        """Say which ledger, never with a password."""
+        where = self.context.ledger.url.rpartition("@")[2].partition("?")[0]
+        return f"<quire engine on {where}>"
+
     @property
     def settings(self) -> Settings:
         """What environment and quire.toml say."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from quire.engine.limits import LimitAdmin
     from quire.engine.lineage import Lineages
     from quire.engine.orders import Orders, RecipeSource
+    from quire.engine.review import ReviewAdmin
     from quire.engine.run_handle import RunHandle
     from quire.engine.spend import SpendViews
     from quire.engine.wallets import Dollars, WalletAdmin
@@ -167,6 +168,13 @@ class Engine(PageParts):
         return AccuracyReports(self.context)
 
     @cached_property
+    def review(self) -> ReviewAdmin:
+        """What persons look at and decide."""
+        from quire.engine.review import ReviewAdmin
+
+        return ReviewAdmin(self.context)
+
+    @cached_property
     def doctor(self) -> Doctor:
         """Checks of this installation."""
         from quire.engine.doctor.checkup import Doctor
@@ -204,17 +212,13 @@ class Engine(PageParts):
     approve = _Shortcut(lambda engine: engine.commands.approve)
     edit = _Shortcut(lambda engine: engine.commands.edit)
     reject = _Shortcut(lambda engine: engine.commands.reject)
+    undo = _Shortcut(lambda engine: engine.review.undo)
     waive = _Shortcut(lambda engine: engine.commands.waive)
     batch = _Shortcut(lambda engine: engine.batches.get)
     batch_lines = _Shortcut(lambda engine: engine.batches.lines)
     cancel_batch = _Shortcut(lambda engine: engine.batches.cancel)
     adopt_batch = _Shortcut(lambda engine: engine.batches.adopt)
     batch_absent = _Shortcut(lambda engine: engine.batches.mark_absent)
-
-    def __repr__(self) -> str:
-        """Say which ledger, never with a password."""
-        where = self.context.ledger.url.rpartition("@")[2].partition("?")[0]
-        return f"<quire engine on {where}>"
 
     def __enter__(self) -> Self:
         """Use as a context, closed at its end."""

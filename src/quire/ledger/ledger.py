@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 
 from quire.domain.errors import LedgerError
 from quire.domain.ids import LOCAL, WorkspaceId
@@ -19,6 +20,7 @@ from quire.ledger.tables.embeddings import EmbeddingTable
 from quire.ledger.tables.extracts import ExtractTable
 from quire.ledger.tables.fallbacks import FallbackTable
 from quire.ledger.tables.holds import Events, Holds
+from quire.ledger.tables.inbox import Inbox
 from quire.ledger.tables.ledger_views import LedgerViews
 from quire.ledger.tables.limit_profiles import LimitProfiles
 from quire.ledger.tables.limits import LimitLevels, PrefixCaches
@@ -29,6 +31,7 @@ from quire.ledger.tables.purges import Purges
 from quire.ledger.tables.questions import Questions
 from quire.ledger.tables.requests import Requests
 from quire.ledger.tables.results import Results
+from quire.ledger.tables.reviews import Reviews
 from quire.ledger.tables.runs import Runs
 from quire.ledger.tables.schemas import Schemas
 from quire.ledger.tables.sources import Sources
@@ -78,13 +81,23 @@ class Transaction:
             ExtractTable(connection, workspace),
             EmbeddingTable(connection, workspace),
         )
-        self.workers, self.wallets = Workers(connection), Wallets(connection, workspace)
         self.pieces = Pieces(connection, workspace)
         self.questions = Questions(connection, workspace)
+        self.workers, self.wallets = Workers(connection), Wallets(connection, workspace)
         self.purges = Purges(connection, workspace)
         self.views = Views(connection, workspace)
         self.spend, self.checks = Spend(connection, workspace), Checks(connection, workspace)
         self.notify = connection.notify
+
+    @cached_property
+    def inbox(self) -> Inbox:
+        """Results in the order in which they want a person."""
+        return Inbox(self.connection, self.workspace)
+
+    @cached_property
+    def reviews(self) -> Reviews:
+        """What persons decided, and who is at what."""
+        return Reviews(self.connection, self.workspace)
 
     @property
     def ledger_views(self) -> LedgerViews:

@@ -3,7 +3,7 @@
 import math
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from difflib import get_close_matches
@@ -31,6 +31,7 @@ def settings_mistakes(values: Mapping[str, Json]) -> list[SettingsMistake]:
     """Everything wrong with a file of settings."""
     found = _table_mistakes(values, _RULES, "")
     found += _table_mistakes(_subtable(values, "worker"), _WORKER, "worker.")
+    found += _table_mistakes(_subtable(values, "review"), _REVIEW, "review.")
     found += _table_mistakes(_subtable(values, "simulated"), _SIMULATED, "simulated.")
     for name, target in _subtable(values, "aliases").items():
         found += _alias_mistakes(name, target)
@@ -202,9 +203,14 @@ _BATCH_PRICE = "a part of the price, above 0 and up to 1, or a table of prices"
 _RULES = {
     **dict.fromkeys(("ledger", "model", "workspace"), _ANY_TEXT),
     "durable": _FLAG,
-    **dict.fromkeys(("policy", "worker", "simulated", "aliases", "providers", "models"), _A_TABLE),
+    **dict.fromkeys(
+        ("policy", "worker", "review", "simulated", "aliases", "providers", "models"), _A_TABLE
+    ),
 }
 _WORKER = {"lease": SECONDS, "grace": SECONDS, "poll": SECONDS}
+MOST_MINUTES = 24 * 60
+_MINUTES = _between_rule(1, MOST_MINUTES, f"minutes, from 1 to {MOST_MINUTES:,}")
+_REVIEW = {"lease": _MINUTES, "name": _TEXT}
 _SIMULATED = {"faults": _ANY_TEXT}
 _PROVIDER = {
     **dict.fromkeys(("base_url", "key_env", "key_file"), _TEXT),
@@ -247,33 +253,7 @@ _MODEL = {
 FILE = "quire.toml"
 DEFAULT_LEDGER = "quire.db"
 DEFAULT_LEASE, DEFAULT_GRACE = 30.0, 10.0
-
-TEMPLATE = """\
-# Quire's settings for this folder. Flags win over a schema's prompt_config, that over this file,
-# this file over the environment (QUIRE_LEDGER, QUIRE_MODEL, QUIRE_PACK_SIZE, …).
-
-ledger = "quire.db"            # or postgresql://user@host/database
-model = "simulated/small"      # what `quire run` uses when no --model is given
-
-[policy]
-# pack_size = 10               # blocks per call; left out, the schema's class decides
-# max_tries = 3                # wrong answers before a block fails
-# concurrency = 16             # calls in flight
-
-[aliases]
-# cheap = "openai/gpt-6-luna"  # a short name for --model; `quire models` lists what there is
-
-# [providers.openai]
-# key_env = "MY_OPENAI_KEY"    # the variable that holds the key, if not OPENAI_API_KEY
-# base_url = "https://gateway.example/v1"
-# headers = { X-Team = "research", X-Gateway-Key = "$GATEWAY_KEY" }   # $ names a variable
-
-# [models."compatible/my-model@http://10.0.0.5:8000/v1"]
-# window = 32768               # tokens, input and output together
-# max_output = 4096
-# input = 0.25                 # dollars per million tokens
-# output = 2.00
-"""
+DEFAULT_REVIEW_LEASE = 15.0
 
 FurtherChecks = Callable[[Mapping[str, Json], Sequence[SettingsMistake]], list[SettingsMistake]]
 
@@ -291,6 +271,8 @@ class Settings:
     durable: bool = True  # sync every commit to disk
     lease: float = DEFAULT_LEASE
     grace: float = DEFAULT_GRACE
+    review_lease: float = DEFAULT_REVIEW_LEASE  # minutes that an item is one reviewer's
+    reviewer: str = ""  # who reviews at this machine
     poll: float | None = None  # seconds between looks at a batch; None = as its vendor likes it
     faults: str = ""  # of the simulated model
     aliases: Mapping[str, str] = field(default_factory=dict)  # short names of models
@@ -323,7 +305,6 @@ def read_settings(
     if path and "ledger" in table and "://" not in ledger:
         ledger = str(path.parent / ledger)
     worker = table.get("worker", {})
-    policies = [name for name in policy_names if name not in _NO_POLICY]
     return Settings(
         ledger=ledger,
         model=values.get("model"),
@@ -331,6 +312,7 @@ def read_settings(
         durable=values.get("durable", True),
         lease=worker.get("lease") or _read_seconds("QUIRE_LEASE", environment, DEFAULT_LEASE),
         grace=worker.get("grace") or _read_seconds("QUIRE_GRACE", environment, DEFAULT_GRACE),
+        **_read_review(table.get("review", {}), environment),
         poll=worker.get("poll") or _read_seconds("QUIRE_POLL", environment, 0.0) or None,
         faults=table.get("simulated", {}).get("faults")
         or environment.get("QUIRE_SIMULATED_FAULTS", ""),
@@ -338,10 +320,15 @@ def read_settings(
         models=table.get("models", {}),
         providers=table.get("providers", {}),
         file_policy=table.get("policy", {}),
-        environment_policy=_read_environment(environment, policies),
+        environment_policy=_read_environment(environment, set(policy_names) - _NO_POLICY),
         sources=sources,
         folder=path.parent if path else folder,
     )
+
+
+def _read_review(table: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
+    reviewer = environment.get("QUIRE_REVIEWER", "").strip() or table.get("name", "")
+    return {"reviewer": reviewer, "review_lease": table.get("lease", DEFAULT_REVIEW_LEASE)}
 
 
 def _find_file(folder: Path) -> Path | None:
@@ -365,7 +352,7 @@ def _read_file(path: Path, further: FurtherChecks) -> dict[str, Any]:
     return plain
 
 
-def _read_environment(environment: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+def _read_environment(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     found = {name: environment.get(f"QUIRE_{name.upper()}") for name in names}
     return {name: value for name, value in found.items() if value}
 

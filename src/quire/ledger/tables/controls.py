@@ -130,7 +130,10 @@ class Controls(Table):
 
     def mark_stage_stale(self, stage: StageId, now: datetime) -> int:
         """Mark whoever in a stage used what is not current; returns how many."""
-        return self._change("mark_stage_stale", stage=stage, now=to_micros(now))
+        marked = self._change("mark_stage_stale", stage=stage, now=to_micros(now))
+        if marked:
+            self._change("flag_stale_stage", stage=stage)
+        return marked
 
     def unsent_requests_of_stages(self, stages: Sequence[StageId], limit: int) -> list[RequestId]:
         """Unsent requests of some stages."""
@@ -197,6 +200,7 @@ class Controls(Table):
             task=task.id,
             version=task.version,
             gate_version=task.gate_version,
+            stage=task.stage_id,
             data=data,
             notes=notes_json(notes),
             review=str(ReviewState.EDITED),

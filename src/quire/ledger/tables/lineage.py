@@ -252,10 +252,16 @@ class Lineage(Table):
         """Mark tasks with new results that used what is not current; unmark the others."""
         if tasks:
             self._change("check_stale", ids=list(tasks), now=to_micros(now))
+            self._change("flag_stale_tasks", ids=list(tasks))
 
     def mark_stale(self, changed: Sequence[TaskId], now: datetime) -> int:
         """Mark whoever used another result of these than the current one; returns how many."""
-        return self._change("mark_stale", ids=list(changed), now=to_micros(now)) if changed else 0
+        if not changed:
+            return 0
+        marked = self._change("mark_stale", ids=list(changed), now=to_micros(now))
+        if marked:
+            self._change("flag_stale_readers", ids=list(changed))
+        return marked
 
     def count_stale(self, run: RunId) -> dict[str, int]:
         """Stale tasks of a run by the names of their stages."""

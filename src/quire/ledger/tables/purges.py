@@ -61,6 +61,7 @@ class Purges(Table):
         """Erase results, blocks and names of the documents, and what came from them."""
         tasks, documents = [task for task, _ in scope.tasks], scope.documents
         self._connection.change("purge_results", tasks=tasks)
+        self._change("purge_reviews", tasks=tasks)
         self._connection.change("purge_pieces", tasks=tasks)
         if self._connection.change("purge_compressions", tasks=tasks):
             self._change("purge_extracts")

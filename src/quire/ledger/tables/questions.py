@@ -76,7 +76,8 @@ class AskedSubject(NamedTuple):
     locator: str  # JSON; "" of a whole document
 
 
-# task, its version, attempt, gates, data and notes as JSON, root, who made it, and the review
+# task, its version, attempt, gates, data and notes as JSON, root, who made it, the review, its
+# stage, why it wants a person, and its rank among what does
 ReusedRow: TypeAlias = tuple[
     TaskId,
     int,
@@ -88,6 +89,9 @@ ReusedRow: TypeAlias = tuple[
     str,
     str,
     str | None,
+    int | None,
+    StageId,
+    int,
     int | None,
 ]
 

@@ -15,8 +15,11 @@ from quire.ledger.tables.attempts import decompress
 from quire.ledger.tables.table import Table
 
 # An accepted answer on its way into the ledger: task, its version, attempt, gates, data as JSON,
-# and what was read in another form.
-AcceptedAnswer: TypeAlias = tuple[TaskId, int, AttemptId, str, str, tuple[ReadingNote, ...]]
+# what was read in another form, its stage, and why it wants a person: reasons as bits, and its rank
+# among what does; None: nobody decides about it yet.
+AcceptedAnswer: TypeAlias = tuple[
+    TaskId, int, AttemptId, str, str, tuple[ReadingNote, ...], StageId, int, int | None
+]
 
 
 class ExportRow(NamedTuple):
@@ -162,7 +165,7 @@ class Results(Table):
 
     def add_results(self, results: Sequence[AcceptedAnswer], now: datetime) -> None:
         """Keep accepted answers; a task that has a current one already breaks the transaction."""
-        rows = [(*answer[:5], notes_json(answer[5])) for answer in results]
+        rows = [(*answer[:5], notes_json(answer[5]), *answer[6:]) for answer in results]
         self._connection.run_many("add_results", rows, created_at=to_micros(now))
 
     def tasks_with_results(self, tasks: Sequence[TaskId]) -> set[TaskId]:

@@ -24,6 +24,7 @@ from quire.domain.data import JsonObject, plain_json, stored_json
 from quire.domain.gates import Judgement, NoteKind, Verdict
 from quire.domain.ids import AttemptId, TaskId, hash_number
 from quire.domain.requests import RequestKind
+from quire.domain.reviews import REST
 from quire.domain.states import TASK, ReviewState, TaskMove, TaskState
 from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
@@ -43,6 +44,11 @@ from quire.pipeline.calls.prepare import SharedTasks
 from quire.pipeline.calls.render import GatheredTasks, RenderedTasks, render
 from quire.pipeline.contexts import LaneContext
 from quire.pipeline.stages.critics import acceptance_move, follow_up, release_dependants
+from quire.pipeline.stages.review_reasons import (
+    acceptance_bits,
+    flag_disagreements,
+    inbox_rank,
+)
 from quire.planning.failure_limits import REUSED, SAVED
 from quire.planning.questions import rendered_content
 
@@ -317,6 +323,7 @@ def _write_answers(
         used = [(task, stored_json(gathered.used[task])) for task in tasks]
         tx.lineage.note_used_inputs(used)
         tx.lineage.check_stale(tasks, now)
+    flag_disagreements(tx, context.spec, context.stage_id, [answer.task.id for answer in taken])
     if len(context.spec.stages) > 1:
         follow_up(tx, context.spec, context.stage_id, others, now)
         release_dependants(tx, context.spec, context.stage, confirmed, now)
@@ -325,9 +332,13 @@ def _write_answers(
 def _result_rows(
     tx: Transaction, context: LaneContext, taken: Sequence[ReusedAnswer]
 ) -> list[ReusedRow]:
-    version = context.gate_version
+    spec, stage, version = context.spec, context.stage_id, context.gate_version
     results: list[AcceptedAnswer] = [
-        (it.task.id, it.task.version, it.attempt or AttemptId(0), version, it.data, it.notes)
+        (
+            *(it.task.id, it.task.version, it.attempt or AttemptId(0), version, it.data, it.notes),
+            *(stage, (bits := acceptance_bits(0, it.notes))),
+            inbox_rank(spec, stage, bits) if it.review == NOT_REVIEWED else REST,
+        )
         for it in taken
     ]
     if not context.by_block:
@@ -341,6 +352,7 @@ def _result_rows(
             it.root,
             it.origin,
             *it.review,
+            *result[6:],
         )
         for it, result in zip(taken, results, strict=True)
     ]

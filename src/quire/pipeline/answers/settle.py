@@ -11,16 +11,12 @@ worker may die at any point, and several may settle at once. A verdict other tha
 error: what it means is decided by `planning/retrying.py`, here it is only carried out.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import assert_never
 
-import orjson
-
 from quire.domain.continuation import AnswerPiece
-from quire.domain.data import Json
 from quire.domain.gates import NO_STRAYS, Judgement, ResponseJudgement, StrayIds
 from quire.domain.ids import AttemptId, LaneId, RequestId, StageId, TaskId
 from quire.domain.reasons import TaskError, TaskErrorKind
@@ -41,6 +37,7 @@ from quire.domain.tasks import Member
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import AcceptedAnswer
 from quire.ledger.tables.tasks import TaskNote
+from quire.pipeline.answers.answer_rows import answer_rows, late_answer_rows
 from quire.pipeline.answers.chains import next_move
 from quire.pipeline.answers.judging import (
     AnyMember,
@@ -62,6 +59,7 @@ from quire.pipeline.calls.record import return_tasks
 from quire.pipeline.contexts import Contexts, LaneContext
 from quire.pipeline.stages.critics import acceptance_move, by_stage, follow_up, record_inputs_used
 from quire.pipeline.stages.followers import wake_followers
+from quire.pipeline.stages.review_reasons import flag_disagreements
 from quire.planning.failure_limits import FAILED_CALLS, REFUSED, WINDOW
 from quire.planning.retrying import Accept, AnswerStep, AskAgain, GiveUp, TaskTries, after_answer
 
@@ -79,6 +77,7 @@ class _Outcome:
 
     def __init__(self) -> None:
         self.results: list[AcceptedAnswer] = []
+        self.late: list[AcceptedAnswer] = []  # paid for, and taken back
         self.accepted: _Groups = defaultdict(list)
         self.notes: list[TaskNote] = []
         self.going_again: list[Member] = []
@@ -219,6 +218,7 @@ def _judge_and_gather(
     else:
         judged = judge_answer(context, answered, members, outcome.parts, outcome.contents)
     last = _end_request(answered, outcome)
+    outcome.late += late_answer_rows(context, answered, members, judged)
     waiting = [
         member
         for member in members  # those who still wait for an answer of this version
@@ -251,18 +251,7 @@ def _accept(
     judged: ResponseJudgement,
     outcome: _Outcome,
 ) -> None:
-    attempt, verdicts, version = answered.attempt_id, judged.verdicts, context.gate_version
-    outcome.results += [
-        (
-            member.task_id,
-            member.version,
-            attempt,
-            version,
-            _json_text(verdicts[member.wire_id].data),
-            verdicts[member.wire_id].notes,
-        )
-        for member in members
-    ]
+    outcome.results += answer_rows(context, answered, members, judged)
     for state in {member.state for member in members}:  # nearly always one
         tasks = [member.task_id for member in members if member.state == state]
         outcome.accepted[answered.stage_id, state] += tasks
@@ -406,6 +395,9 @@ def _write(tx: Transaction, outcome: _Outcome, now: datetime) -> None:
     if outcome.results and not all(context.by_block for context in outcome.contexts.values()):
         outcome.results = with_compression_notes(tx, outcome.results)
     tx.results.add_results(outcome.results, now)
+    for answer in outcome.late:
+        tx.inbox.add_late_result(answer, now)
+    tx.inbox.flag_asked_again([answer[0] for answer in outcome.results if answer[1] > 1])
     tx.tasks.count_calls(outcome.called)
     for (stage, state), tasks in outcome.accepted.items():
         move = acceptance_move(outcome.contexts[stage].spec, stage)
@@ -435,14 +427,8 @@ def _follow_up(tx: Transaction, outcome: _Outcome, now: datetime) -> None:
         wake_followers(tx, stage, tasks)
     for stage, tasks in by_stage(outcome.accepted).items():
         spec = outcome.contexts[stage].spec
+        flag_disagreements(tx, spec, stage, tasks)
         if acceptance_move(spec, stage) == TaskMove.ACCEPT:
             wake_followers(tx, stage, tasks)
         if len(spec.stages) > 1:
             follow_up(tx, spec, stage, tasks, now)
-
-
-def _json_text(data: Json) -> str:
-    try:
-        return orjson.dumps(data).decode()
-    except TypeError:  # an integer beyond 64 bits
-        return json.dumps(data, ensure_ascii=False, separators=(",", ":"))

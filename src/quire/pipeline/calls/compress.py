@@ -291,7 +291,9 @@ def with_compression_notes(
         for task, compressed in texts.items()
     }
     return [
-        (*result[:5], (*result[5], *notes[result[0]])) if result[0] in notes else result
+        (*result[:5], (*result[5], *notes[result[0]]), *result[6:])
+        if result[0] in notes
+        else result
         for result in results
     ]
 

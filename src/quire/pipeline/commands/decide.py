@@ -23,27 +23,19 @@ from quire.pipeline.answers.reuse_approvals import offer_approved_answer
 from quire.pipeline.calls.record import drop_requests
 from quire.pipeline.commands.control import register_command, uncancelled_run
 from quire.pipeline.commands.retry import reset_dependants
+from quire.pipeline.commands.review_trail import (
+    LONGEST_NOTE,
+    DecisionRequest,
+    check_not_held,
+    keep_decision,
+    read_standing,
+)
 from quire.pipeline.run_spec import EXACT, RunSpec
 from quire.pipeline.stages.release import release
 from quire.recipes.policy_layers import policy_from_json
 
-LONGEST_NOTE = 2000  # characters of a note that a task remembers
-LONGEST_WHO = 100
 DECIDABLE = (TaskState.DONE, TaskState.PROPOSED, TaskState.FAILED)
 TEXT = "text"
-
-
-class DecisionRequest(NamedTuple):
-    """Who decides, when, and the caller's own name for it: the same twice acts once."""
-
-    who: str
-    now: datetime
-    command: str | None = None
-
-    @property
-    def reviewer(self) -> str:
-        """Who decides, on one line."""
-        return " ".join(self.who.split())[:LONGEST_WHO] or "somebody"
 
 
 class DecisionOutcome(NamedTuple):
@@ -62,9 +54,11 @@ def approve(
     found, result = _open_decision(tx, spec, task, ReviewMove.APPROVE, request)
     if result is None:
         return _repeated_decision(spec, found)
+    before = read_standing(tx, task)
     if not tx.controls.review_result(ReviewMove.APPROVE, result, request.reviewer, request.now):
         raise _overtaken_error(found)
     offer_approved_answer(tx, found.stage_id, found.id)
+    keep_decision(tx, task, ReviewMove.APPROVE, request, before)
     return _confirm_result(tx, spec, found, request, EventKind.APPROVED)
 
 
@@ -78,11 +72,12 @@ def edit(
     found, result = _open_decision(tx, spec, task, ReviewMove.EDIT, request)
     if result is None:
         return _repeated_decision(spec, found)
-    edited = _check_data(spec, found, data)
+    edited, before = _check_data(spec, found, data), read_standing(tx, task)
     if not tx.controls.supersede_edited_result(result, request.now):
         raise _overtaken_error(found)
     quotes = tuple(_standing_quotes(found, edited))
     tx.controls.add_edited_result(found, plain_json(edited), quotes, request.reviewer, request.now)
+    keep_decision(tx, task, ReviewMove.EDIT, request, before)
     return _confirm_result(tx, spec, found, request, EventKind.EDITED)
 
 
@@ -96,18 +91,20 @@ def reject(
     found, result = _open_decision(tx, spec, task, ReviewMove.REJECT, request)
     if result is None:
         return _repeated_decision(spec, found)
+    before = read_standing(tx, task)
     if not (
         tx.controls.review_result(ReviewMove.REJECT, result, request.reviewer, request.now)
         and tx.controls.supersede_results_by_key([result], request.now)
     ):
         raise _overtaken_error(found)
     tx.controls.ask_again_rejected(task, complaint)
+    keep_decision(tx, task, ReviewMove.REJECT, request._replace(note=complaint), before)
     again = TaskMove.RETRY if found.state == TaskState.FAILED else TaskMove.REOPEN
     tx.tasks.move_tasks(again, [task], [found.state])
     stale = tx.lineage.mark_stale([task], request.now)
     recipe_stage = spec.stages[found.stage_id]
     reset_dependants(tx, spec, [recipe_stage, *spec.dependants_of(recipe_stage)], request.now)
-    return _report_decision(tx, spec, found, request, EventKind.REJECTED, stale)
+    return report_decision(tx, spec, found, request, EventKind.REJECTED, stale)
 
 
 class EditableData(NamedTuple):
@@ -149,12 +146,18 @@ def _open_decision(
             f" `quire retry {spec.run_id}` opens it again, then reject"
         )
     result = _check_decidable(tx, spec, found, move)
-    if critics := tx.controls.critics_of_result(result):  # what is out is still collected
+    check_not_held(tx, task, request)
+    withdraw_critics(tx, result)
+    return found, result
+
+
+def withdraw_critics(tx: Transaction, result: ResultId) -> None:
+    """Wait no longer for the critics of a result; what is out is still collected."""
+    if critics := tx.controls.critics_of_result(result):
         drop_requests(tx, tx.controls.unsent_requests_of_tasks(critics))
         tx.tasks.move_tasks(TaskMove.RETURN, critics)
         tx.tasks.move_tasks(TaskMove.RETRY, critics, [TaskState.FAILED])
         tx.tasks.move_tasks(TaskMove.CANCEL, critics)
-    return found, result
 
 
 def _must_get_task(tx: Transaction, task: TaskId) -> TaskForDecision:
@@ -212,7 +215,7 @@ def _confirm_result(
         stale = tx.lineage.mark_stale([found.id], request.now)
     if found.state == TaskState.FAILED and spec.is_exact:
         _lift_failures_hold(tx, spec.run_id, request.now, ResumeCause.NONE_FAILED)
-    return _report_decision(tx, spec, found, request, event, stale)
+    return report_decision(tx, spec, found, request, event, stale)
 
 
 def _lift_failures_hold(tx: Transaction, run: RunId, now: datetime, cause: ResumeCause) -> None:
@@ -223,7 +226,7 @@ def _lift_failures_hold(tx: Transaction, run: RunId, now: datetime, cause: Resum
     tx.notify()
 
 
-def _report_decision(
+def report_decision(
     tx: Transaction,
     spec: RunSpec,
     found: TaskForDecision,
@@ -231,6 +234,7 @@ def _report_decision(
     event: EventKind,
     stale: int,
 ) -> DecisionOutcome:
+    """Tell of a decision, and wake whoever waits for news."""
     stage = spec.stages[found.stage_id].name
     tx.events.add_event(
         spec.run_id, event, request.now, task=found.id, stage=stage, who=request.reviewer

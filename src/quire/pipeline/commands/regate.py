@@ -29,6 +29,11 @@ from quire.pipeline.stages.critics import (
     give_up_uncriticised,
     record_inputs_used,
 )
+from quire.pipeline.stages.review_reasons import (
+    acceptance_bits,
+    flag_disagreements,
+    inbox_rank,
+)
 from quire.planning.prompt_variables import result_text
 
 SAME, CHANGED, ACCEPTED, REFUSED = "same", "changed", "accepted", "refused"
@@ -154,6 +159,9 @@ def _accept_changes(
             version,
             plain_json(answer.verdict.data),
             answer.verdict.notes,
+            stage,
+            (bits := acceptance_bits(0, answer.verdict.notes)),
+            inbox_rank(spec, stage, bits),
         )
         for task, answer in accepted
     ]
@@ -164,6 +172,7 @@ def _accept_changes(
     tx.tasks.move_tasks(move, tasks, [TaskState.FAILED, *done])
     if context.reads_results:
         record_inputs_used(tx, [(answer.request_id, task.id) for task, answer in accepted], now)
+    flag_disagreements(tx, spec, stage, tasks)
     if len(spec.stages) > 1:
         follow_up(tx, spec, stage, tasks, now)
 

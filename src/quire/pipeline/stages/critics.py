@@ -29,6 +29,7 @@ from quire.pipeline.contexts import SweepMemo
 from quire.pipeline.run_spec import RunSpec
 from quire.pipeline.stages.followers import wake_followers
 from quire.pipeline.stages.release import release
+from quire.pipeline.stages.review_reasons import flag_unjudged, rank_criticised
 from quire.planning.prompt_variables import result_text
 
 
@@ -89,18 +90,19 @@ def apply_critiques(
 ) -> list[TaskId]:
     """Do what critics' accepted answers mean for the tasks they judge; returns who is done now."""
     judged = tx.critiques.targets_of_critics(answered)
+    words = tx.critiques.critiques_of_proposed(judged)
     verdicts = [  # of all its critics: another may have spoken in the same moment, or unheard
-        _critic_verdict(spec.stages[stage], target, data)
-        for stage, target, data in tx.critiques.critiques_of_proposed(judged)
+        _critic_verdict(spec.stages[stage], target, data) for stage, target, data in words
     ]
     above = spec.stage_ids[critic.of]
     objections = [word for word in verdicts if not word.passes]
-    _carry_out_vetoes(tx, spec, above, objections, now)
+    given_up = _carry_out_vetoes(tx, spec, above, objections, now)
     refused = {objection.target for objection in objections}
     cleared = tx.critiques.tasks_fully_criticised(
         [e.target for e in verdicts if e.target not in refused]
     )
     tx.tasks.move_tasks(TaskMove.ACCEPT, cleared, [TaskState.PROPOSED])
+    rank_criticised(tx, spec, words, [*cleared, *given_up])
     return cleared
 
 
@@ -124,10 +126,10 @@ def _carry_out_vetoes(
     above: StageId,
     objections: Sequence[CriticVerdict],
     now: datetime,
-) -> None:
-    """A veto sends the answer back with the objection, within the task's tries."""
+) -> list[TaskId]:
+    """A veto sends the answer back with the objection, within its tries; returns who has none."""
     if not objections:
-        return
+        return []
     most = spec.policy_of(spec.stages[above]).max_tries
     tries = tx.critiques.tries_of_tasks([objection.target for objection in objections])
     again, enough = defaultdict(list), []
@@ -144,6 +146,7 @@ def _carry_out_vetoes(
     tx.lineage.mark_stale(list(again), now)  # it was done before, where its critic is asked again
     tx.critiques.ask_anew(list(again))
     tx.tasks.move_tasks(TaskMove.REOPEN, list(again), [TaskState.PROPOSED])
+    return list(dict.fromkeys(note.id for note in enough))
 
 
 def give_up_uncriticised(tx: Transaction, spec: RunSpec, critic: Stage) -> list[TaskId]:
@@ -160,6 +163,7 @@ def give_up_uncriticised(tx: Transaction, spec: RunSpec, critic: Stage) -> list[
     ]
     tx.tasks.note_tasks(notes)
     tx.tasks.move_tasks(TaskMove.GIVE_UP, [note.id for note in notes], [TaskState.PROPOSED])
+    flag_unjudged(tx, [note.id for note in notes])
     return [note.id for note in notes]
 
 

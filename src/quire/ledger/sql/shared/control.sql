@@ -119,11 +119,13 @@ ORDER BY t.id LIMIT :limit
 
 -- name: answers_of_tasks
 -- The attempts that answered the current version of some tasks, the newest first, each with the task that it was asked
--- for: an answer may have been taken from elsewhere. A piece by itself is no answer.
-SELECT t.id, a.id, t.id FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace AND t.version = rt.version
+-- for: an answer may have been taken from elsewhere. A piece by itself is no answer. Where a person took a rejection
+-- back, an older version stands than the one that was asked for.
+SELECT t.id, a.id, t.id FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
 JOIN attempts a ON a.request_id = rt.request_id AND a.state = 'settled'
 JOIN responses p ON p.attempt_id = a.id AND p.decoded IS NOT NULL
-WHERE rt.task_id IN (:ids...) AND NOT EXISTS (SELECT 1 FROM pieces c WHERE c.attempt_id = a.id)
+WHERE rt.task_id IN (:ids...) AND rt.version = coalesce((SELECT r.version FROM results r WHERE r.task_id = t.id AND r.superseded_at IS NULL), t.version)
+  AND NOT EXISTS (SELECT 1 FROM pieces c WHERE c.attempt_id = a.id)
 UNION ALL
 SELECT r.task_id, r.attempt_id, coalesce(root.task_id, o.task_id) FROM results r JOIN results o ON o.id = r.reused_from
 LEFT JOIN results root ON root.id = o.reused_from
@@ -161,7 +163,7 @@ WHERE t.workspace_id = :workspace AND t.id = :id
 
 -- name: review_result
 -- What a person says of a current result; nothing where somebody was quicker.
-UPDATE results SET review_state = :target, reviewer = :reviewer, reviewed_at = :now
+UPDATE results SET review_state = :target, reviewer = :reviewer, reviewed_at = :now, review_rank = coalesce(review_rank, 6)
 WHERE id = :id AND superseded_at IS NULL AND review_state = :source RETURNING id
 
 -- name: supersede_edited_result
@@ -170,8 +172,8 @@ UPDATE results SET superseded_at = :now WHERE id = :id AND superseded_at IS NULL
 
 -- name: add_edited_result
 -- A person's own result, in the place of the one that was superseded.
-INSERT INTO results (task_id, version, gate_version, data, notes, review_state, reviewer, reviewed_at, created_at, origin)
-VALUES (:task, :version, :gate_version, :data, :notes, :review, :reviewer, :now, :now, 'person')
+INSERT INTO results (task_id, version, gate_version, data, notes, review_state, reviewer, reviewed_at, created_at, origin, stage_id, review_rank)
+VALUES (:task, :version, :gate_version, :data, :notes, :review, :reviewer, :now, :now, 'person', :stage, 6)
 
 -- name: clear_task_error
 -- A person's word stands: nothing that was said against the answer does.

@@ -216,8 +216,9 @@ SELECT rows.id, rows.run_id, rows.stage_id, rows.model_no, rows.workspace_id, ro
 
 -- name: copy_results
 -- The current results of a stage's tasks for their copies; the call that was paid for stays with the other run.
-INSERT INTO results (task_id, version, attempt_id, reused_from, origin, gate_version, data, notes, review_state, reviewer, reviewed_at, created_at)
-SELECT copy.id, r.version, r.attempt_id, r.id, r.origin, r.gate_version, r.data, r.notes, r.review_state, r.reviewer, r.reviewed_at, r.created_at
+INSERT INTO results (task_id, version, attempt_id, reused_from, origin, gate_version, data, notes, review_state, reviewer, reviewed_at, created_at, stage_id, review_reasons, critic_score, review_rank)
+SELECT copy.id, r.version, r.attempt_id, r.id, r.origin, r.gate_version, r.data, r.notes, r.review_state, r.reviewer, r.reviewed_at, r.created_at, copy.stage_id, r.review_reasons, r.critic_score,
+    CASE WHEN copy.state = 'proposed' THEN NULL ELSE r.review_rank END
 FROM tasks copy JOIN tasks t ON t.stage_id = :original AND t.subject_hash = copy.subject_hash AND t.workspace_id = :workspace
 JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
 WHERE copy.workspace_id = :workspace AND copy.stage_id = :stage

@@ -42,9 +42,9 @@ SELECT a.id, coalesce(a.cost, 0) / (CASE WHEN q.tasks > 0 THEN q.tasks ELSE 1 EN
 FROM attempts a JOIN requests q ON q.id = a.request_id WHERE a.id IN (:ids...)
 
 -- name: add_reused_results
--- rows: task_id int, version int, attempt_id int, gate_version text, data text, notes text, reused_from int, origin text, review_state text, reviewer text, reviewed_at int
-INSERT INTO results (task_id, version, attempt_id, gate_version, data, notes, reused_from, created_at, origin, review_state, reviewer, reviewed_at)
-SELECT rows.task_id, rows.version, rows.attempt_id, rows.gate_version, rows.data, rows.notes, rows.reused_from, :created_at, rows.origin, rows.review_state, rows.reviewer, rows.reviewed_at FROM rows
+-- rows: task_id int, version int, attempt_id int, gate_version text, data text, notes text, reused_from int, origin text, review_state text, reviewer text, reviewed_at int, stage_id int, review_reasons int, review_rank int
+INSERT INTO results (task_id, version, attempt_id, gate_version, data, notes, reused_from, created_at, origin, review_state, reviewer, reviewed_at, stage_id, review_reasons, review_rank)
+SELECT rows.task_id, rows.version, rows.attempt_id, rows.gate_version, rows.data, rows.notes, rows.reused_from, :created_at, rows.origin, rows.review_state, rows.reviewer, rows.reviewed_at, rows.stage_id, rows.review_reasons, rows.review_rank FROM rows
 
 -- name: edited_results
 -- What persons wrote in the place of answers, each with its subject; there are as many as persons write.

@@ -1,6 +1,6 @@
 -- All tables of a new SQLite ledger. The migrations make the same, one after the other, which takes
 -- six times as long. Written by `make docs`, and compared with them by a test: never edited.
--- version: 35
+-- version: 36
 
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY,
@@ -239,7 +239,7 @@ CREATE TABLE results (
         CHECK (review_state = 'unreviewed' OR review_state = 'approved' OR review_state = 'edited' OR review_state = 'rejected'),
     created_at INTEGER NOT NULL,
     superseded_at INTEGER
-, notes TEXT, reviewer TEXT, reviewed_at INTEGER) STRICT;
+, notes TEXT, reviewer TEXT, reviewed_at INTEGER, stage_id INTEGER, review_rank INTEGER, review_reasons INTEGER NOT NULL DEFAULT 0, critic_score INTEGER) STRICT;
 
 CREATE UNIQUE INDEX results_current ON results (task_id) WHERE superseded_at IS NULL;
 
@@ -643,3 +643,80 @@ CREATE TABLE contents (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX results_edited ON results (task_id) WHERE origin = 'person' AND superseded_at IS NULL;
+
+CREATE TABLE reviews (
+    id INTEGER PRIMARY KEY,
+    workspace_id TEXT NOT NULL,
+    run_id INTEGER NOT NULL REFERENCES runs (id),
+    stage_id INTEGER NOT NULL REFERENCES stages (id),
+    task_id INTEGER NOT NULL REFERENCES tasks (id),
+    move TEXT NOT NULL CHECK (move = 'approve' OR move = 'edit' OR move = 'reject' OR move = 'undo'),
+    who TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    note TEXT NOT NULL DEFAULT '',
+    before_result_id INTEGER REFERENCES results (id),
+    after_result_id INTEGER REFERENCES results (id),
+    before_data TEXT,
+    after_data TEXT,
+    before_review TEXT NOT NULL,
+    before_reviewer TEXT,
+    before_reviewed_at INTEGER,
+    before_task TEXT,
+    undoes INTEGER REFERENCES reviews (id),
+    command TEXT,
+    CHECK ((undoes IS NOT NULL) = (move = 'undo'))
+) STRICT;
+
+CREATE INDEX reviews_task ON reviews (task_id, id);
+
+CREATE INDEX reviews_run ON reviews (run_id, id);
+
+CREATE UNIQUE INDEX reviews_undone ON reviews (undoes) WHERE undoes IS NOT NULL;
+
+CREATE TABLE review_leases (
+    task_id INTEGER PRIMARY KEY REFERENCES tasks (id),
+    workspace_id TEXT NOT NULL,
+    run_id INTEGER NOT NULL REFERENCES runs (id),
+    who TEXT NOT NULL,
+    until INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX review_leases_run ON review_leases (run_id);
+
+CREATE INDEX results_inbox ON results (stage_id, review_state, review_rank, id) WHERE superseded_at IS NULL AND review_rank IS NOT NULL;
+
+CREATE INDEX results_superseded ON results (task_id) WHERE superseded_at IS NOT NULL;
+
+CREATE TABLE audits (
+    id INTEGER PRIMARY KEY,
+    workspace_id TEXT NOT NULL,
+    run_id INTEGER NOT NULL REFERENCES runs (id),
+    stage_id INTEGER NOT NULL REFERENCES stages (id),
+    size INTEGER NOT NULL CHECK (size > 0),
+    population INTEGER NOT NULL,
+    tolerance INTEGER NOT NULL,
+    seed INTEGER NOT NULL,
+    who TEXT NOT NULL,
+    started_at INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX audits_run ON audits (run_id, id);
+
+CREATE TABLE audit_items (
+    audit_id INTEGER NOT NULL REFERENCES audits (id),
+    no INTEGER NOT NULL,
+    task_id INTEGER NOT NULL REFERENCES tasks (id),
+    result_id INTEGER NOT NULL REFERENCES results (id),
+    marked_at INTEGER,
+    PRIMARY KEY (audit_id, no)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE audit_marks (
+    audit_id INTEGER NOT NULL REFERENCES audits (id),
+    no INTEGER NOT NULL,
+    field TEXT NOT NULL,
+    mark TEXT NOT NULL CHECK (mark = 'right' OR mark = 'wrong' OR mark = 'unsure'),
+    who TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (audit_id, no, field)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,138 @@
+-- name: inbox_entries
+-- The next results of a stage in one state of review, the most pressing first.
+SELECT r.review_rank, r.id, r.task_id, r.review_reasons, r.critic_score FROM results r
+WHERE r.stage_id = :stage AND r.review_state = :review AND r.superseded_at IS NULL AND r.review_rank IS NOT NULL
+  AND (r.review_rank, r.id) > (CAST(:rank AS INTEGER), CAST(:after AS INTEGER))
+ORDER BY r.review_rank, r.id LIMIT :limit
+
+-- name: count_inbox
+-- How many results of a stage have one rank, counted up to a bound; the order keeps PostgreSQL from reading them all.
+SELECT count(*) FROM (
+    SELECT 1 FROM results r WHERE r.stage_id = :stage AND r.review_state = :review AND r.superseded_at IS NULL AND r.review_rank IS NOT NULL
+      AND r.review_rank = CAST(:rank AS INTEGER) ORDER BY r.review_rank, r.id LIMIT :most) AS counted
+
+-- name: count_decided
+SELECT count(*) FROM (
+    SELECT 1 FROM results r WHERE r.stage_id = :stage AND r.review_state = :review AND r.superseded_at IS NULL AND r.review_rank IS NOT NULL
+    ORDER BY r.review_rank, r.id LIMIT :most) AS counted
+
+-- name: inbox_details
+-- What a list shows of some results.
+SELECT r.id, t.id, s.name, d.id, d.title, b.block_index, t.state, r.review_state, r.reviewer, r.reviewed_at, substr(b.content, 1, 120), r.data
+FROM results r JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace
+JOIN stages s ON s.id = t.stage_id
+LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
+WHERE r.id IN (:ids...) AND r.superseded_at IS NULL
+
+-- name: inbox_texts
+-- The texts of the blocks that some results are about.
+SELECT r.id, b.content FROM results r JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace
+JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
+WHERE r.id IN (:ids...)
+
+-- name: rank_criticised
+-- rows: task_id int, bits int, score int
+-- What critics said of current results, among the other reasons to look at them; from here on they are in the inbox.
+UPDATE results SET critic_score = rows.score, review_reasons = (review_reasons & 60) | rows.bits,
+    review_rank = CASE WHEN rows.bits & 1 > 0 THEN 0 WHEN rows.bits & 2 > 0 THEN 1 WHEN review_reasons & 4 > 0 THEN 2 WHEN review_reasons & 8 > 0 THEN 3
+        WHEN review_reasons & 16 > 0 THEN 4 WHEN review_reasons & 32 > 0 THEN 5 ELSE 6 END
+FROM rows WHERE results.task_id = rows.task_id AND results.superseded_at IS NULL
+
+-- name: flag_disagreement
+-- Results whose subject was answered in several ways, or is not any more; the rank of what is not in the inbox stays unset.
+UPDATE results SET review_reasons = (review_reasons & 55) | :bit,
+    review_rank = CASE WHEN review_rank IS NULL THEN NULL WHEN review_reasons & 1 > 0 THEN 0 WHEN review_reasons & 2 > 0 THEN 1 WHEN review_reasons & 4 > 0 THEN 2
+        WHEN :bit > 0 THEN 3 WHEN review_reasons & 16 > 0 THEN 4 WHEN review_reasons & 32 > 0 THEN 5 ELSE 6 END
+WHERE id IN (:ids...) AND review_reasons & 8 <> :bit
+
+-- name: flag_stale_readers
+-- Results of tasks that were marked just now because an input changed.
+UPDATE results SET review_reasons = review_reasons + 32, review_rank = CASE WHEN review_rank > 5 THEN 5 ELSE review_rank END
+WHERE superseded_at IS NULL AND review_reasons < 32 AND task_id IN (
+    SELECT t.id FROM task_inputs ti JOIN tasks t ON t.id = ti.task_id AND t.workspace_id = :workspace
+    WHERE ti.input_task_id IN (:ids...) AND t.stale_since IS NOT NULL)
+
+-- name: flag_stale_stage
+UPDATE results SET review_reasons = review_reasons + 32, review_rank = CASE WHEN review_rank > 5 THEN 5 ELSE review_rank END
+WHERE superseded_at IS NULL AND review_reasons < 32 AND task_id IN (
+    SELECT t.id FROM tasks t WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.stale_since IS NOT NULL)
+
+-- name: flag_stale_tasks
+-- Results of tasks that are marked, or not any more.
+UPDATE results SET review_reasons = review_reasons + CASE WHEN review_reasons < 32 THEN 32 ELSE -32 END,
+    review_rank = CASE WHEN review_rank IS NULL THEN NULL WHEN review_reasons = 0 THEN 5 WHEN review_reasons = 32 THEN 6 ELSE review_rank END
+WHERE superseded_at IS NULL AND task_id IN (:ids...) AND CASE WHEN review_reasons < 32 THEN 0 ELSE 1 END <> (
+    SELECT CASE WHEN t.stale_since IS NULL THEN 0 ELSE 1 END FROM tasks t WHERE t.workspace_id = :workspace AND t.id = results.task_id)
+
+-- name: flag_asked_again
+-- New results of tasks whose earlier one a person rejected.
+UPDATE results SET review_reasons = review_reasons | 4, review_rank = CASE WHEN review_rank > 2 THEN 2 ELSE review_rank END
+WHERE superseded_at IS NULL AND task_id IN (:ids...) AND EXISTS (
+    SELECT 1 FROM results e WHERE e.task_id = results.task_id AND e.review_state = 'rejected')
+
+-- name: subject_keys
+-- What tells apart what some tasks are about.
+SELECT id, coalesce(block_id, 0), coalesce(group_id, 0), coalesce(document_id, 0), coalesce(part, '')
+FROM tasks WHERE workspace_id = :workspace AND id IN (:ids...) ORDER BY id
+
+-- name: answers_about_same_block
+-- Current answers of a stage about the blocks of some tasks, whoever gave them.
+SELECT t.id, a.id, a.model_no, a.sample, coalesce(a.part, ''), r.id, r.data FROM tasks t
+JOIN tasks a ON a.block_id = t.block_id AND a.workspace_id = :workspace AND a.stage_id + 0 = t.stage_id AND coalesce(a.part, '') = coalesce(t.part, '')
+JOIN results r ON r.task_id = a.id AND r.superseded_at IS NULL AND r.data IS NOT NULL
+WHERE t.workspace_id = :workspace AND t.id IN (:ids...) AND t.block_id IS NOT NULL ORDER BY t.id, a.id
+
+-- name: answers_about_same_group
+-- The same about a result.
+SELECT t.id, a.id, a.model_no, a.sample, coalesce(a.part, ''), r.id, r.data FROM tasks t
+JOIN tasks a ON a.stage_id = t.stage_id AND a.group_id = t.group_id AND a.workspace_id = :workspace AND coalesce(a.part, '') = coalesce(t.part, '')
+JOIN results r ON r.task_id = a.id AND r.superseded_at IS NULL AND r.data IS NOT NULL
+WHERE t.workspace_id = :workspace AND t.id IN (:ids...) AND t.block_id IS NULL AND t.group_id IS NOT NULL ORDER BY t.id, a.id
+
+-- name: answers_about_same_document
+-- The same about a document, or a part of it.
+SELECT t.id, a.id, a.model_no, a.sample, coalesce(a.part, ''), r.id, r.data FROM tasks t
+JOIN tasks a ON a.document_id = t.document_id AND a.workspace_id = :workspace AND a.stage_id + 0 = t.stage_id AND a.block_id IS NULL AND coalesce(a.part, '') = coalesce(t.part, '')
+JOIN results r ON r.task_id = a.id AND r.superseded_at IS NULL AND r.data IS NOT NULL
+WHERE t.workspace_id = :workspace AND t.id IN (:ids...) AND t.block_id IS NULL AND t.group_id IS NULL AND t.document_id IS NOT NULL ORDER BY t.id, a.id
+
+-- name: add_late_result
+-- An answer that came after a person had taken back that it was asked for: paid for, kept, and not current.
+INSERT INTO results (task_id, version, attempt_id, gate_version, data, notes, created_at, superseded_at, origin, stage_id)
+SELECT r.task_id, CAST(:version AS INTEGER), CAST(:attempt AS INTEGER), :gate_version, :data, :notes, :now, :now, 'model', r.stage_id
+FROM results r WHERE r.task_id = :task AND r.superseded_at IS NULL AND r.version < :version
+  AND NOT EXISTS (SELECT 1 FROM results k WHERE k.task_id = :task AND k.superseded_at IS NOT NULL AND k.attempt_id = :attempt)
+
+-- name: review_row
+-- One task with all that a person who decides about it is shown.
+SELECT t.run_id, t.stage_id, t.state, t.model_no, t.part, t.stale_since, t.block_id, t.document_id, r.id, r.data, r.notes, r.review_state, r.reviewer, r.reviewed_at, r.review_reasons, r.critic_score
+FROM tasks t LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+WHERE t.workspace_id = :workspace AND t.id = :id
+
+-- name: source_of_block
+SELECT d.id, d.title, b.block_index, b.block_type, b.headings, b.content
+FROM blocks b JOIN documents d ON d.id = b.document_id AND d.workspace_id = :workspace
+WHERE b.workspace_id = :workspace AND b.id = :block
+
+-- name: neighbour_blocks
+SELECT block_index, block_type, substr(content, 1, 2000) FROM blocks
+WHERE workspace_id = :workspace AND document_id = :document AND block_index >= :first AND block_index <= :last ORDER BY block_index
+
+-- name: versions_of_task
+SELECT v.id, v.version, v.origin, v.data, v.review_state, v.reviewer, v.reviewed_at, v.created_at, v.superseded_at FROM (
+    SELECT r.* FROM results r WHERE r.task_id = :task AND r.superseded_at IS NULL
+    UNION ALL SELECT r.* FROM results r WHERE r.task_id = :task AND r.superseded_at IS NOT NULL) AS v
+JOIN tasks t ON t.id = v.task_id AND t.workspace_id = :workspace ORDER BY v.id DESC LIMIT :limit
+
+-- name: last_costs_of_tasks
+-- What each task's share of the call that answered it was.
+SELECT t.id, coalesce(a.cost, 0) / (CASE WHEN q.tasks > 0 THEN q.tasks ELSE 1 END), q.tasks
+FROM tasks t JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+JOIN attempts a ON a.id = r.attempt_id AND a.cost IS NOT NULL JOIN requests q ON q.id = a.request_id
+WHERE t.workspace_id = :workspace AND t.id IN (:ids...)
+
+-- name: forecasts_of_stage
+-- How many tasks a stage was forecast to have when its run began, and what they were to cost.
+SELECT f.tasks, f.cost FROM stage_forecasts f JOIN runs r ON r.id = f.run_id AND r.workspace_id = :workspace
+WHERE f.run_id = :run AND f.stage = :stage ORDER BY f.ordinal

@@ -1,0 +1,1 @@
+"""Review: what wants a person, who is at it, all at once, and random samples marked blind."""

@@ -1,0 +1,1 @@
+"""Tests of what persons look at and decide."""

@@ -1,0 +1,89 @@
+"""Bulk: one decision about all that a filter takes, after a look at some of them."""
+
+from collections.abc import Callable
+
+import pytest
+
+from quire.domain.errors import UsageError
+from quire.domain.reviews import InboxFilter
+from tests.world import World, sentences
+
+Worlds = Callable[..., World]
+ALL = InboxFilter()
+
+
+def test_a_preview_counts_and_shows_five_at_random(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(30))
+    run, review = here.run(pack_size=10), here.engine.review
+
+    preview = review.preview_bulk(run.id, ALL, seed=7)
+
+    assert preview.count == 30
+    assert len({line.task_id for line in preview.sample}) == 5
+    assert preview == review.preview_bulk(run.id, ALL, seed=7)
+    assert preview.sample != review.preview_bulk(run.id, ALL, seed=8).sample
+    assert preview.reject_cost.cost_pico is not None
+    assert 0 < preview.reject_cost.cost_pico <= run.progress().cost_pico
+    assert review.preview_bulk(run.id, InboxFilter.parse("reason=stale")).count == 0
+
+
+def test_all_that_a_filter_takes_are_approved_once_in_groups(
+    world: Worlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quire.review.bulk.GROUP", 4)
+    here = world()
+    here.ingest(sentences(10))
+    run, review = here.run(), here.engine.review
+    (held,) = review.take(run.id, "Bo")
+
+    result = review.decide_bulk(run.id, "approve", ALL, "Ada", note="seen", command="b1")
+
+    assert (result.decided, result.skipped, result.changed) == (9, 1, True)
+    assert [line.task_id for line in review.inbox(run.id).lines] == [held.task_id]
+    again = review.decide_bulk(run.id, "approve", ALL, "Ada", command="b1")
+    assert (again.decided, again.changed) == (0, False)
+    decisions = review.decisions(run.id).decisions
+    assert len(decisions) == 9
+    assert {(it.who, it.note) for it in decisions} == {("Ada", "seen")}
+
+
+def test_a_bulk_that_was_cut_off_goes_on_with_the_same_command(
+    world: Worlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quire.review.bulk.GROUP", 4)
+    here = world()
+    here.ingest(sentences(10))
+    run, review = here.run(), here.engine.review
+    now, calls = here.engine.context.runtime.now, [0]
+
+    def dying() -> object:
+        calls[0] += 1
+        if calls[0] == 3:
+            raise KeyboardInterrupt
+        return now()
+
+    monkeypatch.setattr(here.engine.context.runtime, "now", dying)
+    with pytest.raises(KeyboardInterrupt):
+        review.decide_bulk(run.id, "reject", ALL, "Ada", note="No.", command="b1")
+    monkeypatch.setattr(here.engine.context.runtime, "now", now)
+    first = len(review.decisions(run.id).decisions)
+    assert 0 < first < 10
+    run.wait()  # those are answered again, and in the inbox again
+
+    result = review.decide_bulk(run.id, "reject", ALL, "Ada", note="No.", command="b1")
+
+    assert result.decided == 10 - first
+    rejected = [it.task_id for it in review.decisions(run.id).decisions]
+    assert len(rejected) == len(set(rejected)) == 10  # each of them once
+
+
+def test_a_rejection_of_all_says_why(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(2))
+    run = here.run()
+
+    with pytest.raises(UsageError, match="say what is wrong with them"):
+        here.engine.review.decide_bulk(run.id, "reject", ALL, "Ada")
+    with pytest.raises(UsageError, match="can be approved or rejected, not edit"):
+        here.engine.review.decide_bulk(run.id, "edit", ALL, "Ada")
