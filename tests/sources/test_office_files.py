@@ -12,6 +12,7 @@ from openpyxl import Workbook
 from pptx import Presentation
 from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
+from pptx.oxml.xmlchemy import OxmlElement
 
 from quire.domain.documents import Block, ReadOptions
 from quire.domain.errors import SourceUnreadable
@@ -150,6 +151,25 @@ def test_slides_give_notes_charts_and_pictures_words() -> None:
     assert (chart.type.value, chart.headings) == ("figure", ("Sales",))
     assert (notes.content, notes.locator) == ("say it", {"type": "slide_notes", "slide": 1})
     assert title.content == "Sales"
+
+
+def test_a_paragraph_of_a_slide_is_an_item_where_it_has_a_bullet() -> None:
+    slides = Presentation()
+    slide = slides.slides.add_slide(slides.slide_layouts[1])
+    body = slide.placeholders[1].text_frame
+    body.text = "a bullet by its place"
+    for words, mark in (("plain words", "a:buNone"), ("a bullet of its own", "a:buChar")):
+        paragraph = body.add_paragraph()
+        paragraph.text = words
+        paragraph._p.get_or_add_pPr().append(OxmlElement(mark))
+
+    found = [(block.content, block.type.value) for block in blocks_of(save(slides), "pptx")]
+
+    assert found == [
+        ("a bullet by its place", "list_item"),
+        ("plain words", "paragraph"),
+        ("a bullet of its own", "list_item"),
+    ]
 
 
 def test_an_empty_office_file_is_told() -> None:

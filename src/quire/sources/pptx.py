@@ -13,6 +13,8 @@ from quire.sources.zip_archives import PPTX, check_archive
 
 _TITLES = {PP_PLACEHOLDER.TITLE, PP_PLACEHOLDER.CENTER_TITLE, PP_PLACEHOLDER.VERTICAL_TITLE}
 _LISTS = {PP_PLACEHOLDER.BODY, PP_PLACEHOLDER.OBJECT, PP_PLACEHOLDER.VERTICAL_BODY}
+_NO_BULLET = "buNone"
+_BULLETS = (_NO_BULLET, "buChar", "buAutoNum", "buBlip")
 _RUNNING = {
     PP_PLACEHOLDER.HEADER: BlockType.PAGE_HEADER,
     PP_PLACEHOLDER.FOOTER: BlockType.PAGE_FOOTER,
@@ -73,13 +75,21 @@ def _add_shape(found: BlockList, shape: Any, place: dict[str, Any]) -> None:
     elif shape.has_text_frame:
         kind = _RUNNING.get(_placeholder(shape))
         for number, paragraph in enumerate(shape.text_frame.paragraphs, 1):
-            is_item = _placeholder(shape) in _LISTS or paragraph.level > 0
+            is_item = _is_item(paragraph, in_list=_placeholder(shape) in _LISTS)
             usual = BlockType.LIST_ITEM if is_item else BlockType.PARAGRAPH
             found.add(kind or usual, _lines(paragraph.text), {**place, "paragraph": number})
     else:
         properties = shape._element.xpath(".//p:cNvPr")
         described = properties[0].get("descr") if properties else ""
         found.add(BlockType.FIGURE, described or "", place)
+
+
+def _is_item(paragraph: Any, *, in_list: bool) -> bool:
+    """Whether it has a bullet: as it says itself, else as its place and its level have it."""
+    for mark in _BULLETS:
+        if paragraph._p.xpath(f"./a:pPr/a:{mark}"):
+            return mark != _NO_BULLET
+    return bool(in_list or paragraph.level > 0)
 
 
 def _chart_text(chart: Any) -> str:

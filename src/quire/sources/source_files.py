@@ -73,7 +73,9 @@ FORMATS = {
     SourceFormat.DOCX: FormatRow(("docx",), "docx", Intake.BYTES, ("python-docx",), "files"),
     SourceFormat.PDF: FormatRow(("pdf",), "pdf", Intake.BYTES, ("pdfplumber",), "files"),
     SourceFormat.XLSX: FormatRow(("xlsx", "xlsm"), "xlsx", Intake.BYTES, ("openpyxl",), "files"),
-    SourceFormat.PPTX: FormatRow(("pptx",), "pptx", Intake.BYTES, ("python-pptx",), "files"),
+    SourceFormat.PPTX: FormatRow(
+        ("pptx",), "pptx", Intake.BYTES, ("python-pptx",), "files", rules=2
+    ),
     SourceFormat.PARQUET: FormatRow(("parquet",), "parquet", Intake.BYTES, ("pyarrow",), "frames"),
 }
 _ENDINGS = {ending: form for form, row in FORMATS.items() for ending in row.endings}
