@@ -162,7 +162,7 @@ PASSING = {  # what cannot happen to an answer leaves it as it is
     "abstain_remark": ("RUBRIC", "QUALITY", "EXPERT_AGREEMENT"),
     "stage_number": ("RUBRIC", "QUALITY", "EXPERT_AGREEMENT"),
     "garbled_id": ("RUBRIC", "QUALITY", "EXPERT_AGREEMENT"),
-    "comma_decimal": ("VERDICT",),
+    "comma_decimal": ("VERDICT", "RUBRIC"),  # commas part criteria, too
 }
 
 
