@@ -132,9 +132,11 @@ class World:
             ingest(tx, parsed, NOW)
 
     def start(self, schema: dict[str, Json] | None = None, **policy: Json) -> RunHandle:
-        """Order a run over everything."""
+        """Order a run over everything, paid from a wallet where one is named."""
         limit, new = policy.pop("limit", None), bool(policy.pop("new", False))
         assert limit is None or isinstance(limit, int)
+        wallet = policy.pop("wallet", None)
+        assert wallet is None or isinstance(wallet, str)
         order = self.engine.orders.resolve(
             schema=schema or METADATA,
             model="simulated/small",
@@ -142,7 +144,7 @@ class World:
             new=new,
             policy=policy,
         )
-        return self.engine.start(order)
+        return self.engine.start(self.engine.orders.with_funds(order, wallet, None))
 
     def run(self, schema: dict[str, Json] | None = None, **policy: Json) -> RunHandle:
         """Order a run over everything and wait for it."""

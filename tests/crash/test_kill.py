@@ -10,8 +10,10 @@ import pytest
 
 from quire.dispatch.runtime import POINTS
 from quire.domain.states import RunState
+from tests.crash.test_simulation import WALLET, assert_all_is_paid_from_the_wallet
+from tests.pipeline.test_money import assert_counts_agree
 from tests.time_limits import PATIENCE
-from tests.world import METADATA, World, sentences
+from tests.world import World, sentences
 
 Worlds = Callable[..., World]
 
@@ -31,7 +33,8 @@ def test_a_process_killed_at_a_point_is_taken_over_and_nothing_is_lost(
     log = tmp_path / "calls.log"
     here = world(faults=f"log={log}")
     here.ingest(texts := sentences(60))
-    run = here.start(pack_size=4, concurrency=CONCURRENCY)
+    here.engine.wallets.create(WALLET, 1)
+    run = here.start(pack_size=4, concurrency=CONCURRENCY, wallet=WALLET)
 
     ended = victim(warm, here, run.id, point, log)
     run.wait()  # this process takes over
@@ -41,30 +44,5 @@ def test_a_process_killed_at_a_point_is_taken_over_and_nothing_is_lost(
     assert [row["first_40_chars"] for row in run.rows()] == [text[:40] for text in texts]
     sent = Counter(line.split()[2] for line in log.read_text().splitlines())
     assert sum(sent.values()) - len(sent) <= CONCURRENCY
-
-
-@pytest.mark.parametrize("point", ["after_claim", "after_send", "after_record"])
-def test_a_killed_process_takes_no_money_with_it(
-    world: Worlds, warm: list[str], tmp_path: Path, point: str
-) -> None:
-    log = tmp_path / "calls.log"
-    here = world(faults=f"log={log}")
-    here.ingest(sentences(60))
-    wallet = here.engine.wallets.create("team", 1)
-    order = here.engine.orders.resolve(
-        schema=METADATA, model="simulated/small", policy={"pack_size": 4, "concurrency": 4}
-    )
-    run = here.engine.start(here.engine.orders.with_funds(order, "team", "0.5"))
-
-    ended = victim(warm, here, run.id, point, log)
-    after = run.wait()  # this process takes over
-
-    assert ended == -signal.SIGKILL
-    assert (after.state, after.done) == (RunState.FINISHED, 60)
-    left = here.engine.wallets.get("team").balance
-    assert left == wallet.balance - after.cost_pico - after.presumed_pico
-    assert sum(entry.amount for entry in here.engine.wallets.entries("team")) == left
-    with here.engine.ledger.snapshot() as tx:
-        assert tx.checks.unbalanced_wallets() == []
-        assert tx.checks.unbalanced_runs() == []
-        assert tx.checks.unbalanced_slices() == []
+    assert_counts_agree(here, run.id)
+    assert_all_is_paid_from_the_wallet(here, run.id)

@@ -16,6 +16,7 @@ from quire.engine import RunHandle
 from quire.providers.catalog import CATALOG
 from quire.rehearsal.server import rehearsal_server
 from tests.crash.pace import VARIABLE, PacedClock
+from tests.crash.test_simulation import WALLET, assert_all_is_paid_from_the_wallet
 from tests.pipeline.test_money import assert_counts_agree
 from tests.rehearsed.rehearsed import (
     ANTHROPIC,
@@ -117,6 +118,7 @@ def assert_all_is_done_and_paid_once(here: Rehearsed, run: RunHandle) -> None:
     assert len([attempt for attempt in attempts if attempt.state == AttemptState.SETTLED]) == BLOCKS
     assert [batch.state for batch in here.engine.batches()] == ["collected"] * 2
     assert_counts_agree(here, run.id)
+    assert_all_is_paid_from_the_wallet(here, run.id)
 
 
 @pytest.mark.parametrize(("here", "point"), DEATHS, indirect=["here"])
@@ -124,7 +126,8 @@ def test_a_process_killed_in_the_midst_of_a_batch_is_taken_over_and_nothing_is_m
     here: Rehearsed, clock: PacedClock, warm: list[str], point: str
 ) -> None:
     here.ingest(texts := sentences(BLOCKS))
-    run = here.start(route="batch", min_batch_size=2, packing=False)
+    here.engine.wallets.create(WALLET, 1)
+    run = here.start(route="batch", min_batch_size=2, packing=False, wallet=WALLET)
 
     ended = die(warm, here, clock, run.id, point)
     if point == "before_create":  # only time tells that the provider never got it

@@ -9,8 +9,15 @@ import pytest
 
 from quire.domain.ids import RunId
 from quire.domain.recipes import Recipe
+from quire.domain.runs import HeldError
 from quire.domain.states import RunState, TaskState
-from tests.crash.test_simulation import Died, Mortal
+from tests.crash.test_simulation import (
+    WALLET,
+    Died,
+    Mortal,
+    assert_all_is_paid_from_the_wallet,
+    lift_holds,
+)
 from tests.pipeline.recipe_stages import NOTED, SMALL, recipe, record_stage, text_stage
 from tests.pipeline.test_money import assert_counts_agree
 from tests.world import World
@@ -74,6 +81,8 @@ def drive_until_the_end(here: World, run: RunId, runtime: Mortal) -> None:
                 here.engine.get(run).wait()
             except BaseExceptionGroup as group:
                 raise (group.split(Died)[1] or Died()) from group
+            except HeldError:
+                lift_holds(here, run)
         assert_counts_agree(here, run)
         assert_lineage_holds(here, run)
         if here.engine.progress(run).state == RunState.FINISHED:
@@ -87,10 +96,13 @@ def test_killing_at_any_point_ends_in_the_same_results(world: Worlds, seed: int,
     runtime = Mortal(seed, chance=0.1)
     here = world(faults=FAULTS, runtime=runtime)
     fill(here)
-    run = here.engine.run(recipe=simulated_recipe(), model=SMALL, completion_mode=mode, **MANY)
+    here.engine.wallets.create(WALLET)
+    asked: dict[str, Any] = {"completion_mode": mode, "wallet": WALLET, **MANY}
+    run = here.engine.run(recipe=simulated_recipe(), model=SMALL, **asked)
 
     drive_until_the_end(here, run.id, runtime)
 
+    assert_all_is_paid_from_the_wallet(here, run.id)
     blocks = DOCUMENTS * BLOCKS
     with here.engine.ledger.snapshot() as tx:
         outcomes = list(tx.results.outcomes_of_run(run.id))

@@ -34,13 +34,19 @@ class Ahead(Calm):
 
 
 def assert_counts_agree(here: World, run: RunId) -> None:
-    """Tallies equal the tasks themselves, and spend equals the sum over attempts."""
+    """Tallies equal the tasks themselves, and spend the sum over attempts; wallets' books too."""
     with here.engine.ledger.snapshot() as tx:  # one moment for both sides
         progress = summed_up(tx, run)
         recount: Counter[str] = Counter()
         for stage in tx.runs.stages_of_run(run):
             recount.update(tx.tallies.recount_tasks(stage.id))
         known, presumed = tx.attempts.spend_of_run(run)
+        assert tx.checks.unbalanced_wallets() == []
+        assert tx.checks.unbalanced_runs() == []
+        assert tx.checks.unbalanced_slices() == []
+        for sums in tx.spend.money_of_runs():
+            assert sums.tallied == sums.attempted
+            assert sums.wallet is None or sums.paid == sums.amount_due
     assert dict(progress.counts) == recount
     assert (progress.cost_pico, progress.presumed_pico) == (known, presumed)
 
