@@ -62,6 +62,7 @@ ALLOWED = {
     "engine/progress_words.py: plain_words": "old ledgers hold lines with names of codes in them",
     "engine/doctor/findings.py: finding_of_error": "counts lines",
     "engine/library.py: ingest": "puts lines behind each other",
+    "engine/uploads.py: ingest": "an upload is shown under its own name, not where it lay",
     "kits/judge/toml_tables.py: _sort_key": "sorts mistakes as people count",
     "kits/judge/toml_tables.py: summarize_mistakes": "mistakes that differ in a name are counted",
 }

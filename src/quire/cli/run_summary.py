@@ -13,8 +13,9 @@ from quire.domain.reasons import MENDED_OUTSIDE, EventKind, HoldKind, HoldRemedy
 from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
 from quire.domain.wording import stop_text
-from quire.engine.json_views.run_views import incomplete_results, mean_pack, progress_json
+from quire.engine.json_views.run_views import mean_pack, progress_json
 from quire.engine.progress_words import outstanding_batches
+from quire.engine.status_json import incomplete_results
 
 if TYPE_CHECKING:
     from quire.domain.wallets import RunMoney

@@ -39,8 +39,9 @@ from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
 from quire.domain.task_wording import span_text
 from quire.domain.tasks import Failure
-from quire.engine.json_views.run_views import failure_group_json, incomplete_results, progress_json
+from quire.engine.json_views.run_views import failure_group_json, progress_json
 from quire.engine.progress_words import outstanding_batches, plain_words
+from quire.engine.status_json import incomplete_results
 
 if TYPE_CHECKING:
     from quire.domain.batches import BatchView

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from quire.domain.data import Json, as_object, canonical_json
 from quire.domain.errors import UnknownModel, UsageError
-from quire.domain.ids import DocumentId, RunId
+from quire.domain.ids import DocumentId, RunId, fingerprint
 from quire.domain.models import ModelFacts, Params
 from quire.domain.pricing import from_usd
 from quire.domain.recipes import EACH_BLOCK, SAME, UNITS, Recipe, Schema
@@ -21,7 +21,7 @@ from quire.engine.kept_schemas import SchemaSource
 from quire.engine.library import Library, Over
 from quire.engine.wallets import Dollars
 from quire.export.result_selection import choose_stage
-from quire.ledger.ledger import Ledger
+from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.runs import ProbeQuestion
 from quire.pipeline.commands.earlier import EarlierAnswers, find_earlier
 from quire.pipeline.commands.reuse import carry_over, reusable_stages
@@ -177,12 +177,21 @@ class Orders:
         """Begin a run, or go on with that of the same order; of a new one keep its forecast."""
         now = self._context.runtime.now()
         with self._context.ledger.transaction() as tx:
+            if order.command and (known := _run_of_command(tx, order.command)):
+                return StartedRun(known, goes_on=True)
             started = start(tx, order, now)
+            if order.command:
+                tx.runs.add_command(order.command, started.run_id, "start", now)
             if not started.goes_on:
                 tx.spend.add_stage_forecasts(started.run_id, forecasts)
             if order.reuse is not None and not started.goes_on:
                 carry_over(tx, order.reuse, started.run_id, order, now)
             return started
+
+
+def _run_of_command(tx: Transaction, command: str) -> RunId | None:
+    tx.runs.lock_key(fingerprint("commands", command))  # the same twice at once begins one run
+    return tx.list_pages.run_of_command(command)
 
 
 def resolve_order(

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 from quire.engine.context_properties import ContextProperties
 
 if TYPE_CHECKING:
+    from quire.engine.export_streams import ExportStreams
+    from quire.engine.listings import Listings
     from quire.engine.pack_strips import PackStrips
     from quire.engine.result_pages import ResultPages
+    from quire.engine.uploads import Uploads
 
 
 class PageParts(ContextProperties):
@@ -28,3 +31,24 @@ class PageParts(ContextProperties):
         from quire.engine.result_pages import ResultPages
 
         return ResultPages(self.context)
+
+    @cached_property
+    def listings(self) -> Listings:
+        """Lists, some at a time."""
+        from quire.engine.listings import Listings
+
+        return Listings(self.context)
+
+    @cached_property
+    def uploads(self) -> Uploads:
+        """Files that come over the network."""
+        from quire.engine.uploads import Uploads
+
+        return Uploads(self.context)
+
+    @cached_property
+    def export_streams(self) -> ExportStreams:
+        """Exports, piece by piece."""
+        from quire.engine.export_streams import ExportStreams
+
+        return ExportStreams(self.context)

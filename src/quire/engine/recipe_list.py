@@ -80,6 +80,18 @@ class RecipeList:
         except OSError as error:
             return 0, [FileMistake(file, 1, error.strerror or str(error))]
 
+    def check_text(self, text: str) -> tuple[int, list[FileMistake]]:
+        """The same of a recipe that is in no file; files that it names are not read."""
+        try:
+            found = recipe_files.read_recipe_file(
+                text.encode(), "recipe", folder=None, registry=self._registry
+            )
+        except RecipeInvalid as error:
+            return 0, [mistake for mistake in error.mistakes if isinstance(mistake, FileMistake)]
+        except UsageError as error:
+            return 0, [FileMistake("recipe", 1, str(error))]
+        return len(found.recipe.stages), []
+
     def count_tasks(self, name: str, models: int = 1, documents: int = 1) -> list[StageTasks]:
         """How many tasks each stage has with so many models and documents; none may fail."""
         recipe = self.open(name).recipe

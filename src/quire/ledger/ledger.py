@@ -25,6 +25,7 @@ from quire.ledger.tables.ledger_views import LedgerViews
 from quire.ledger.tables.limit_profiles import LimitProfiles
 from quire.ledger.tables.limits import LimitLevels, PrefixCaches
 from quire.ledger.tables.lineage import Lineage, Subjects
+from quire.ledger.tables.list_pages import ListPages
 from quire.ledger.tables.origins import Origins
 from quire.ledger.tables.pieces import Pieces
 from quire.ledger.tables.purges import Purges
@@ -113,6 +114,11 @@ class Transaction:
     def limit_profiles(self) -> LimitProfiles:
         """What people say that models allow."""
         return LimitProfiles(self.connection, self.workspace)
+
+    @property
+    def list_pages(self) -> ListPages:
+        """Lists, some at a time."""
+        return ListPages(self.connection, self.workspace)
 
 
 class Ledger:

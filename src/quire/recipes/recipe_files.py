@@ -3,7 +3,7 @@
 import math
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -66,19 +66,20 @@ def read_recipe_file(
     text: bytes,
     name: str,
     *,
-    folder: Path,
+    folder: Path | None,
     registry: Registry,
     given: Mapping[str, Json] | None = None,
 ) -> RecipeFile:
     """Read a recipe's file; `name` is what mistakes are told under, paths start at `folder`.
 
-    Without `given`, parameters may be missing: the recipe is looked at, and not run.
+    Without a folder no other file is read. Without `given`, parameters may be missing: the recipe
+    is looked at, and not run.
     """
     body, decoded = _parse_toml(text, name)
     lines = find_lines(decoded)
     declarations, problems = read_declarations(as_object(body.get("parameters")))
     values, missing = choose_values(declarations, given or {}, complete=given is not None)
-    found, wrong = _read_top_level(fill_schemas(body, values), name, _FolderFiles(folder))
+    found, wrong = _read_top_level(fill_schemas(body, values), name, _reader_of(folder))
     problems += schema_parameter_problems(body, declarations)
     recipe, uncounted = fill_samples(replace(found, parameters=values), declarations)
     complete = not missing and len(values) == len(declarations)
@@ -138,6 +139,14 @@ class _FolderFiles:
         return file.read_bytes()
 
 
+def _reader_of(folder: Path | None) -> Callable[[str], bytes]:
+    return _refuse_file if folder is None else _FolderFiles(folder)
+
+
+def _refuse_file(path: str) -> bytes:
+    raise FileNotFoundError(2, "other files are not read here", path)
+
+
 def _parse_toml(text: bytes, name: str) -> tuple[dict[str, Json], str]:
     try:
         decoded = text.decode("utf-8-sig")
@@ -175,7 +184,7 @@ def _syntax_mistake(message: str, name: str, text: str) -> FileMistake:
 
 
 def _read_top_level(
-    body: dict[str, Json], name: str, files: _FolderFiles
+    body: dict[str, Json], name: str, files: Callable[[str], bytes]
 ) -> tuple[Recipe, list[RecipeProblem]]:
     """What the file says, without its parameters, and what could not be understood of it."""
     problems = [*_non_json_problems(body, ()), *rule_problems(body, TOP_RULES, ())]

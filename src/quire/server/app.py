@@ -1,33 +1,65 @@
-"""The app: routes, who may use them, security headers, and errors in one shape."""
+"""The app: routes, who may use them, and errors in one shape."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from quire.domain.errors import Error
 from quire.domain.version import VERSION
-from quire.server.access import refusal_of_request
 from quire.server.error_responses import ApiErrorBody, error_response, plain_error
-from quire.server.routes import health, results, schema_drafts, strips
+from quire.server.guard import HEADERS, Guard
+from quire.server.routes import (
+    batches,
+    calls,
+    controls,
+    documents,
+    events,
+    exports,
+    health,
+    keys,
+    limits,
+    models,
+    plans,
+    recipes,
+    results,
+    runs,
+    schema_drafts,
+    schemas,
+    spend,
+    strips,
+    wallets,
+    webhooks,
+)
 from quire.server.site import Site
 
-ROUTERS = (health.router, results.router, schema_drafts.router, strips.router)
+__all__ = ["HEADERS", "ROUTERS", "make_app"]
 
-HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
-        " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
+ROUTERS = (
+    health.router,
+    documents.router,
+    schema_drafts.router,
+    schemas.router,
+    recipes.router,
+    models.router,
+    plans.router,
+    runs.router,
+    results.router,
+    strips.router,
+    controls.router,
+    calls.router,
+    batches.router,
+    events.router,
+    exports.router,
+    spend.router,
+    wallets.router,
+    limits.router,
+    keys.router,
+    webhooks.router,
+)
 
 
 def make_app(site: Site) -> FastAPI:
@@ -46,13 +78,18 @@ def make_app(site: Site) -> FastAPI:
         redoc_url=None,
         openapi_url="/v1/openapi.json",
         responses={"4XX": {"model": ApiErrorBody}, "503": {"model": ApiErrorBody}},
+        generate_unique_id_function=_operation_id,
     )
     app.state.site = site
     for router in ROUTERS:
         app.include_router(router)
     _answer_errors(app)
-    app.middleware("http")(_guard)
+    app.add_middleware(Guard, max_upload=site.settings.max_upload)
     return app
+
+
+def _operation_id(route: APIRoute) -> str:
+    return route.name
 
 
 def _answer_errors(app: FastAPI) -> None:
@@ -66,18 +103,12 @@ def _answer_errors(app: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"][1:]) or "the body"
-        return plain_error(422, "UsageError", f"{place}: {first['msg']}")
+        message = f"{place}: {first['msg']}".encode(errors="replace").decode()
+        return plain_error(422, "UsageError", message)
 
     @app.exception_handler(HTTPException)
     def answer_refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return plain_error(error.status_code, "UsageError", str(error.detail))
-
-
-async def _guard(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
-    """Refuse what comes from elsewhere, and say to browsers what pages may do."""
-    refusal = refusal_of_request(request)
-    response = plain_error(403, "Forbidden", refusal) if refusal else await answer(request)
-    for name, value in HEADERS.items():
-        response.headers.setdefault(name, value)
-    return response
+        refused = plain_error(error.status_code, "UsageError", str(error.detail))
+        refused.headers.update(error.headers or {})
+        return refused

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from quire.engine.status_json import run_json
+from quire.server.event_broadcast import EventBroadcast
 from quire.server.shared_answers import SharedAnswers
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ class SiteSettings:
     local: bool = True  # only this machine reaches it, and nobody signs in
     host_names: tuple[str, ...] = LOCAL_NAMES  # other names in a Host header are refused
     workspace: str = "local"  # of whom nobody asks where from
+    max_upload: int = 2 * 1024**3  # bytes of the files of one request
 
 
 @dataclass(slots=True)
@@ -31,6 +34,7 @@ class Site:
     open_engine: Callable[[str], Engine]  # on the ledger of a workspace
     settings: SiteSettings = field(default_factory=SiteSettings)
     answers: SharedAnswers = field(default_factory=SharedAnswers)  # for many who ask the same
+    broadcast: EventBroadcast = field(default_factory=lambda: EventBroadcast(run_json))
     _engines: dict[str, Engine] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

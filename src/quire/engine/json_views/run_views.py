@@ -10,7 +10,6 @@ from quire.domain.runs import Progress
 from quire.domain.tasks import Failure
 
 if TYPE_CHECKING:
-    from quire.engine.engine import Engine
     from quire.engine.queries import FailureGroup, RefusedAnswer, RunHead
     from quire.pipeline.commands.regate import RegateReport
 
@@ -111,11 +110,6 @@ def _recipe_json(head: "RunHead", now: Progress) -> dict[str, object]:
 def mean_pack(now: Progress) -> float:
     """How many tasks a request carried, on average."""
     return round(now.packed_tasks / now.packs, 2) if now.packs else 0.0
-
-
-def incomplete_results(engine: "Engine", now: Progress) -> dict[str, int]:
-    """How many results of a recipe's stages are not whole, by stage."""
-    return engine.lineages.count_incomplete(now.run_id) if now.is_staged and now.done else {}
 
 
 def failure_group_json(

@@ -67,6 +67,7 @@ class Order:
     reuse: Reuse | None = None  # what an earlier run has of it already
     wallet: str | None = None  # that it spends from
     budget: int | None = None  # picodollars that it may spend in all
+    command: str | None = None  # the caller's own id of it: the same again begins nothing
 
     @property
     def route(self) -> str:

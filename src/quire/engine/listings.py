@@ -1,0 +1,75 @@
+"""Listings: documents, blocks, runs and entries, some at a time, for pages and the HTTP API."""
+
+from typing import NamedTuple
+
+from quire.domain.documents import Document
+from quire.domain.errors import NotFound
+from quire.domain.ids import DocumentId
+from quire.domain.runs import Run
+from quire.domain.wallets import WalletEntry
+from quire.engine.context import EngineContext
+from quire.engine.json_views.library_views import documents_json
+from quire.ledger.ledger import Transaction
+from quire.ledger.tables.list_pages import StoredBlock
+from quire.pipeline.commands.wallets import must_get_wallet
+
+
+class ListedDocument(NamedTuple):
+    """A document, with a line for each path that it was read from."""
+
+    id: DocumentId
+    lines: list[dict[str, object]]
+
+    def as_json(self) -> dict[str, object]:
+        """As at its first path, and all of them."""
+        return {**self.lines[0], "paths": [line["source_locator"] for line in self.lines]}
+
+
+class Listings:
+    """Pages of what a workspace has."""
+
+    def __init__(self, context: EngineContext) -> None:
+        """List what is in the context's ledger."""
+        self._context = context
+
+    def documents(self, before: int, limit: int) -> list[ListedDocument]:
+        """Documents before one, the newest first."""
+        with self._context.ledger.snapshot() as tx:
+            return _list_documents(tx, tx.list_pages.documents_before(before, limit))
+
+    def document(self, number: int) -> ListedDocument:
+        """One document."""
+        with self._context.ledger.snapshot() as tx:
+            found = tx.list_pages.documents_before(number + 1, 1)
+            if not found or found[0].id != number:
+                raise NotFound(f"there is no document {number}; `quire documents` lists them")
+            return _list_documents(tx, found)[0]
+
+    def blocks(self, document: int, after: int, limit: int) -> list[StoredBlock]:
+        """Blocks of a document after one, in order."""
+        self.document(document)
+        with self._context.ledger.snapshot() as tx:
+            return tx.list_pages.blocks_after(DocumentId(document), after, limit)
+
+    def runs(self, before: int, limit: int, state: str = "") -> list[Run]:
+        """Runs before one, the newest first; of one state, or of all."""
+        with self._context.ledger.snapshot() as tx:
+            return tx.list_pages.runs_before(before, state, limit)
+
+    def wallet_entries(self, wallet: str, before: int, limit: int) -> list[WalletEntry]:
+        """Entries of a wallet before one, the newest first."""
+        with self._context.ledger.snapshot() as tx:
+            found = must_get_wallet(tx, wallet)
+            return tx.list_pages.entries_before(found.id, before, limit)
+
+
+def _list_documents(tx: Transaction, found: list[Document]) -> list[ListedDocument]:
+    numbers = [document.id for document in found]
+    sources, aside = (
+        tx.sources.sources_of_documents(numbers),
+        tx.list_pages.documents_put_aside(numbers),
+    )
+    return [
+        ListedDocument(document.id, documents_json([document], sources, aside))
+        for document in found
+    ]

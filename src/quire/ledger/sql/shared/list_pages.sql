@@ -1,0 +1,31 @@
+-- name: documents_before
+-- The next page of documents, the newest first.
+SELECT id, source_uid, source_type, source_filesize, source_total_characters, source_locator, title, uploaded_at, conv_uid, conv_parsing_tool, conv_representation_type, conv_total_blocks, conv_block_type_freq, conv_total_characters
+FROM documents WHERE workspace_id = :workspace AND purged_at IS NULL AND id < :before ORDER BY id DESC LIMIT :limit
+
+-- name: documents_put_aside
+-- Which of some documents are for the runs that name them.
+SELECT id FROM documents WHERE workspace_id = :workspace AND id IN (:ids...) AND aside = 1
+
+-- name: blocks_after
+-- The next blocks of a document.
+SELECT block_index, block_type, content, locator, headings FROM blocks
+WHERE workspace_id = :workspace AND document_id = :document AND block_index > :after ORDER BY block_index LIMIT :limit
+
+-- name: runs_before
+-- The next page of runs, the newest first; of one state, or of all.
+SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at,
+    EXISTS (SELECT 1 FROM run_funds f WHERE f.run_id = runs.id)
+FROM runs WHERE workspace_id = :workspace AND id < :before AND (:state = '' OR state = :state) ORDER BY id DESC LIMIT :limit
+
+-- name: entries_before
+-- The next page of a wallet's entries, the newest first.
+SELECT id, key, kind, amount, run_id, at, note FROM wallet_entries WHERE wallet_id = :wallet AND id < :before ORDER BY id DESC LIMIT :limit
+
+-- name: run_of_command
+-- The run that a command was about, if it was carried out.
+SELECT run_id FROM commands WHERE workspace_id = :workspace AND id = :id
+
+-- name: last_purge
+-- When a document of the workspace was last erased; 0: never.
+SELECT coalesce(max(purged_at), 0) FROM documents WHERE workspace_id = :workspace AND purged_at IS NOT NULL

@@ -1,0 +1,61 @@
+"""Pages of lists: documents, blocks, runs and entries of wallets, from a place on."""
+
+from typing import NamedTuple
+
+from quire.domain.data import stored_json
+from quire.domain.documents import Document
+from quire.domain.ids import DocumentId, RunId, WalletId
+from quire.domain.runs import Run
+from quire.domain.wallets import WalletEntry
+from quire.ledger.stored_values import row_reader
+from quire.ledger.tables.table import Table
+
+_to_document = row_reader(Document)
+_to_run = row_reader(Run)
+_to_entry = row_reader(WalletEntry)
+
+
+class StoredBlock(NamedTuple):
+    """A block of a document, for whoever reads it."""
+
+    block_index: int
+    block_type: str
+    content: str
+    locator: object
+    headings: object
+
+
+class ListPages(Table):
+    """Some of a list at a time, by keys and never by counting rows off."""
+
+    def documents_before(self, before: int, limit: int) -> list[Document]:
+        """The next documents, the newest first."""
+        rows = self._run("documents_before", before=before, limit=limit)
+        return [_to_document(row) for row in rows]
+
+    def documents_put_aside(self, documents: list[DocumentId]) -> set[DocumentId]:
+        """Which of some documents are only for the runs that name them."""
+        return set(self._column("documents_put_aside", ids=documents)) if documents else set()
+
+    def blocks_after(self, document: DocumentId, after: int, limit: int) -> list[StoredBlock]:
+        """The next blocks of a document."""
+        rows = self._run("blocks_after", document=document, after=after, limit=limit)
+        return [StoredBlock(*row[:3], stored_json(row[3]), stored_json(row[4])) for row in rows]
+
+    def runs_before(self, before: int, state: str, limit: int) -> list[Run]:
+        """The next runs, the newest first; of one state, or of all where it is empty."""
+        rows = self._run("runs_before", before=before, state=state, limit=limit)
+        return [_to_run(row) for row in rows]
+
+    def entries_before(self, wallet: WalletId, before: int, limit: int) -> list[WalletEntry]:
+        """The next entries of a wallet, the newest first."""
+        rows = self._connection.run("entries_before", wallet=wallet, before=before, limit=limit)
+        return [_to_entry(row) for row in rows]
+
+    def run_of_command(self, command: str) -> RunId | None:
+        """The run that a command was about, if it was carried out."""
+        return next(iter(self._column("run_of_command", id=command)), None)
+
+    def last_purge(self) -> int:
+        """When a document was last erased, in microseconds; 0: never."""
+        return self._count("last_purge")

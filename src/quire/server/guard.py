@@ -1,0 +1,101 @@
+"""The guard: what is refused whoever asks, how large a body may be, and what browsers are told."""
+
+from collections.abc import Mapping
+from urllib.parse import unquote_to_bytes
+
+from fastapi import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from quire.server.access import refusal_of_request
+from quire.server.error_responses import plain_error
+
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+        " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+MAX_BODY = 8 * 1024 * 1024  # bytes of what is not an upload
+UPLOADS = "/v1/documents"  # where files come in, as large as the site allows
+
+
+class _TooLarge(Exception):
+    """More bytes came than may."""
+
+
+class Guard:
+    """Stands before every route; it holds nothing of a body or of an answer."""
+
+    def __init__(self, app: ASGIApp, max_upload: int) -> None:
+        """Guard an app; uploads may have so many bytes together."""
+        self._app, self._max_upload = app, max_upload
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse what must be, let the rest through."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        guarded = _with_headers(send)
+        request = Request(scope)
+        if b"\x00" in unquote_to_bytes(scope["path"]) or b"%00" in scope.get("query_string", b""):
+            await plain_error(400, "UsageError", "an address holds no NUL characters")(
+                scope, receive, guarded
+            )
+            return
+        if refusal := refusal_of_request(request):
+            await plain_error(403, "Forbidden", refusal)(scope, receive, guarded)
+            return
+        limit = self._max_upload if scope["path"] == UPLOADS else MAX_BODY
+        await self._answer(scope, _count_bytes(receive, limit), guarded, limit)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send, limit: int) -> None:
+        sized = Request(scope).headers.get("content-length", "0")
+        refusal = f"this is larger than {limit:,} bytes; send less at once"
+        if sized.isdigit() and int(sized[:20]) > limit:
+            await plain_error(413, "UsageError", refusal)(scope, receive, send)
+            return
+        begun = False
+
+        async def send_on(packet: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(packet)
+
+        try:
+            await self._app(scope, receive, send_on)
+        except _TooLarge:
+            if begun:
+                raise
+            await plain_error(413, "UsageError", refusal)(scope, receive, send)
+
+
+def _with_headers(send: Send) -> Send:
+    async def send_with_headers(packet: Message) -> None:
+        if packet["type"] == "http.response.start":
+            known = {name for name, _ in packet["headers"]}
+            added = [header for header in _HEADERS if header[0] not in known]
+            packet = {**packet, "headers": [*packet["headers"], *added]}
+        await send(packet)
+
+    return send_with_headers
+
+
+def _count_bytes(receive: Receive, limit: int) -> Receive:
+    seen = 0
+
+    async def receive_counted() -> Message:
+        nonlocal seen
+        packet = await receive()
+        seen += len(packet.get("body", b""))
+        if seen > limit:
+            raise _TooLarge
+        return packet
+
+    return receive_counted

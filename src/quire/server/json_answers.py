@@ -1,0 +1,113 @@
+"""JSON answers: values as the command line prints them with --json, and lists page by page."""
+
+import base64
+import json
+from collections.abc import Callable, Sequence
+from typing import Annotated, Generic, TypeVar
+
+from fastapi import Header, Path, Query, Response
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from quire.domain.data import Json
+from quire.domain.errors import UsageError
+from quire.engine.json_views.encoding import json_bytes
+
+MOST_ITEMS, USUAL_ITEMS = 500, 50  # on a page
+LARGEST = 2**63 - 1  # number that a ledger holds
+FIRST = LARGEST  # before which the newest items are
+Item = TypeVar("Item")
+
+Limit = Annotated[int, Query(ge=1, le=MOST_ITEMS, description="How many items at most.")]
+Cursor = Annotated[
+    str | None, Query(max_length=400, description="What `next` of the page before said.")
+]
+Number = Annotated[int, Path(ge=1, le=LARGEST)]
+IdempotencyKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        pattern=r"^[\x20-\x7e]+$",
+        description="The same key again does nothing a second time.",
+    ),
+]
+
+
+class AnswerShape(BaseModel):
+    """What an answer holds; it may hold more than is said."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Body(BaseModel):
+    """What a request holds; what is not known is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def refuse_odd_text(cls, value: object) -> object:
+        """Refuse text that no ledger keeps."""
+        _check_text(value)
+        return value
+
+
+class Page(AnswerShape, Generic[Item]):
+    """Some items of a list, and how to ask for those after them."""
+
+    items: list[Item]
+    next: str | None = None  # a cursor; null: there is nothing more
+
+
+def answer_json(value: object, status: int = 200) -> Response:
+    """One JSON value as a response."""
+    return Response(json_bytes(value), status, media_type="application/json")
+
+
+def answer_page(
+    items: Sequence[Item],
+    limit: int,
+    key: Callable[[Item], int],
+    show: Callable[[Item], object] = lambda item: item,
+) -> Response:
+    """A page of items, of which one more than `limit` was read; `key` is where one stands."""
+    shown = items[:limit]
+    cursor = write_cursor(key(shown[-1])) if len(items) > limit else None
+    return answer_json({"items": [show(item) for item in shown], "next": cursor})
+
+
+def write_cursor(*key: Json) -> str:
+    """A place in a list, as text that nobody need understand."""
+    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
+
+
+def read_cursor(text: str | None, first: int = 0) -> int:
+    """The number that a cursor stands for; without one the first page's."""
+    if not text:
+        return first
+    try:
+        key = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+    except (ValueError, RecursionError):
+        key = None
+    match key:
+        case [int(number)] if not isinstance(number, bool) and 0 <= number <= LARGEST:
+            return number
+    raise UsageError("cursor: this is none of ours", "take `next` of the page before as it is")
+
+
+def _check_text(value: object) -> None:
+    if isinstance(value, str):
+        if "\x00" in value:
+            raise ValueError("text holds no NUL characters")
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError("text holds half a character") from None
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _check_text(key)
+            _check_text(item)
+    elif isinstance(value, list):
+        for item in value:
+            _check_text(item)

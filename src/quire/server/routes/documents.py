@@ -1,0 +1,174 @@
+"""Routes about documents: listed, read block by block, uploaded, erased."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from pydantic import Field
+
+from quire.domain.documents import ReadChoices
+from quire.engine.json_views.library_views import ingestion_json
+from quire.server.access import AccessRole, AskedEngine, requires
+from quire.server.json_answers import (
+    FIRST,
+    USUAL_ITEMS,
+    AnswerShape,
+    Cursor,
+    Limit,
+    Number,
+    Page,
+    answer_json,
+    answer_page,
+    read_cursor,
+)
+from quire.server.upload_bodies import FormFiles
+
+router = APIRouter(tags=["documents"])
+Word = Annotated[str | None, Query(max_length=200)]
+
+
+class DocumentShape(AnswerShape):
+    """A document of the workspace."""
+
+    id: int = Field(examples=[3])
+    title: str = Field(examples=["lease.md"])
+    source_type: str = Field(examples=["md"])
+    source_locator: str = Field(examples=["upload://lease.md"])
+    conv_uid: str
+    conv_total_blocks: int
+    conv_total_characters: int
+    uploaded_at: str
+    use: str  # "": runs are about it; aside or replaced: only those that name it
+    paths: list[str]
+
+
+class BlockShape(AnswerShape):
+    """A piece of a document."""
+
+    block_index: int
+    block_type: str = Field(examples=["paragraph"])
+    content: str
+
+
+class UploadedShape(AnswerShape):
+    """What became of the files of one request."""
+
+    documents: list[AnswerShape]
+    refused: list[AnswerShape]  # each with its name and the reason
+
+
+@router.get(
+    "/v1/documents",
+    response_model=Page[DocumentShape],
+    dependencies=[requires(AccessRole.VIEWER)],
+)
+def list_documents(
+    engine: AskedEngine, cursor: Cursor = None, limit: Limit = USUAL_ITEMS
+) -> Response:
+    """List documents, the newest first."""
+    found = engine.listings.documents(read_cursor(cursor, FIRST), limit + 1)
+    return answer_page(found, limit, lambda item: item.id, lambda item: item.as_json())
+
+
+@router.get(
+    "/v1/documents/{document}",
+    response_model=DocumentShape,
+    dependencies=[requires(AccessRole.VIEWER)],
+)
+def get_document(engine: AskedEngine, document: Number) -> Response:
+    """Show one document."""
+    return answer_json(engine.listings.document(document).as_json())
+
+
+@router.get(
+    "/v1/documents/{document}/blocks",
+    response_model=Page[BlockShape],
+    dependencies=[requires(AccessRole.VIEWER)],
+)
+def list_blocks(
+    engine: AskedEngine, document: Number, cursor: Cursor = None, limit: Limit = USUAL_ITEMS
+) -> Response:
+    """Read a document, block by block."""
+    after = read_cursor(cursor, 0) - 1
+    found = engine.listings.blocks(document, after, limit + 1)
+    return answer_page(found, limit, lambda block: block.block_index + 1)
+
+
+@router.post(
+    "/v1/documents",
+    response_model=UploadedShape,
+    status_code=201,
+    dependencies=[requires(AccessRole.OPERATOR)],
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "multipart/form-data": {
+                    "schema": {
+                        "type": "object",
+                        "required": ["files"],
+                        "properties": {
+                            "files": {
+                                "type": "array",
+                                "items": {"type": "string", "format": "binary"},
+                            }
+                        },
+                    }
+                }
+            },
+        }
+    },
+)
+async def upload_documents(  # noqa: PLR0913 - each is a part of the request
+    request: Request,
+    engine: AskedEngine,
+    *,
+    text_column: Word = None,
+    key_column: Word = None,
+    encoding: Word = None,
+    delimiter: Word = None,
+    skip_bad_rows: bool = False,
+    ocr: bool = False,
+    keep: bool = False,
+) -> Response:
+    """Bring files in; a bad one is refused with a line, the rest go in.
+
+    Files are written to disk while they come. The same name again, with other content, takes the
+    place of what it had before, unless `keep` says otherwise.
+    """
+    choices = ReadChoices(
+        text_column=text_column,
+        key_column=key_column,
+        encoding=encoding,
+        delimiter=delimiter,
+        skip_bad_rows=skip_bad_rows,
+        ocr=ocr,
+    )
+    with TemporaryDirectory(prefix="quire-upload-") as folder:
+        files = await FormFiles(Path(folder)).read(request)
+        found = await run_in_threadpool(engine.uploads.ingest, files, keep=keep, **choices)
+    documents = [
+        {"id": item.document_id, "title": item.title, "blocks": item.blocks, "new": item.new}
+        for item in found.documents
+    ]
+    refused = [_refusal(line) for line in found.refused]
+    return answer_json(ingestion_json(found) | {"documents": documents, "refused": refused}, 201)
+
+
+def _refusal(line: str) -> dict[str, str]:
+    name, _, reason = line.partition(": ")
+    return {"name": name, "reason": reason}
+
+
+@router.delete(
+    "/v1/documents/{document}",
+    response_model=AnswerShape,
+    dependencies=[requires(AccessRole.ADMIN)],
+)
+def purge_document(engine: AskedEngine, document: Number) -> Response:
+    """Erase a document with its prompts, responses and results, for good; money and counts stay."""
+    engine.listings.document(document)
+    found, counts = engine.library.purge(str(document))
+    return answer_json({"document": found.id, "title": found.title, **counts._asdict()})

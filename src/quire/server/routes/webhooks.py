@@ -1,0 +1,68 @@
+"""Routes about webhooks: addresses that are told what happens to runs."""
+
+from fastapi import APIRouter, Response
+from pydantic import Field
+
+from quire.engine.json_views.webhook_views import webhook_json
+from quire.server.access import AccessRole, AskedEngine, requires
+from quire.server.json_answers import LARGEST, AnswerShape, Body, Number, answer_json
+
+router = APIRouter(tags=["settings"], dependencies=[requires(AccessRole.ADMIN)])
+
+
+class WebhookShape(AnswerShape):
+    """A webhook, without its secret."""
+
+    id: int
+    url: str
+
+
+class WebhookListShape(AnswerShape):
+    """Every webhook, the oldest first."""
+
+    items: list[WebhookShape]
+    next: str | None = None
+
+
+class NewWebhookBody(Body):
+    """An address to be told."""
+
+    url: str = Field(max_length=2000, examples=["https://example.com/quire"])
+    events: list[str] = Field(default=[], max_length=50)
+    run: int | None = Field(default=None, ge=1, le=LARGEST)
+
+
+class AddedWebhookShape(AnswerShape):
+    """A new webhook, with the secret that signs what it is told: it is shown this once."""
+
+    webhook: int
+    url: str
+    secret: str
+
+
+class RemovedWebhookShape(AnswerShape):
+    """A webhook that is told nothing more."""
+
+    webhook: int
+    dropped: int
+
+
+@router.get("/v1/webhooks", response_model=WebhookListShape)
+def list_webhooks(engine: AskedEngine) -> Response:
+    """List the webhooks, with what waits for them and what went wrong."""
+    items = [webhook_json(webhook) for webhook in engine.webhooks.list()]
+    return answer_json({"items": items, "next": None})
+
+
+@router.post("/v1/webhooks", response_model=AddedWebhookShape, status_code=201)
+def add_webhook(engine: AskedEngine, asked: NewWebhookBody) -> Response:
+    """Tell an address what happens; the secret that signs it is told this once."""
+    added = engine.webhooks.add(asked.url, asked.events, asked.run)
+    return answer_json({"webhook": added.id, "url": asked.url, "secret": added.secret}, 201)
+
+
+@router.delete("/v1/webhooks/{webhook}", response_model=RemovedWebhookShape)
+def remove_webhook(engine: AskedEngine, webhook: Number) -> Response:
+    """Tell an address nothing more; what waits for it is dropped."""
+    removed = engine.webhooks.remove(webhook)
+    return answer_json({"webhook": webhook, "dropped": removed.waiting})
