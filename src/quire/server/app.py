@@ -18,6 +18,7 @@ from quire.server.routes import (
     controls,
     documents,
     events,
+    examples,
     exports,
     health,
     keys,
@@ -41,6 +42,7 @@ __all__ = ["HEADERS", "ROUTERS", "make_app"]
 ROUTERS = (
     health.router,
     documents.router,
+    examples.router,
     schema_drafts.router,
     schemas.router,
     recipes.router,

@@ -1,17 +1,11 @@
-"""Header numbers: what was spent today and how many workers live, read at most every few seconds.
+"""Header numbers: what was spent today and how many workers live, at the top of every page."""
 
-Every page shows them, and every open page asks again and again: however many there are, the ledger
-is asked once in a while.
-"""
-
-import threading
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from fastapi import FastAPI
-
 from quire.engine import Engine
 from quire.web.page_words import cents
+from quire.web.short_memory import ShortMemory
 
 KEPT = timedelta(seconds=3)
 
@@ -24,23 +18,13 @@ class Header(NamedTuple):
     workers: int
 
 
-class HeaderMemory:
-    """The header of each workspace, as it was read last."""
+HeaderMemory = ShortMemory[Header]
 
-    def __init__(self) -> None:
-        """Know nothing yet."""
-        self._lock = threading.Lock()
-        self._read: dict[str, tuple[datetime, Header]] = {}
 
-    def read(self, engine: Engine, workspace: str) -> Header:
-        """The header; one at a time asks the ledger, and the others take what it found."""
-        with self._lock:
-            now = engine.runtime.now()
-            at, header = self._read.get(workspace, (None, None))
-            if header is None or at is None or not at <= now < at + KEPT:
-                header = _read_header(engine, now)
-                self._read[workspace] = now, header
-            return header
+def read_header(memory: HeaderMemory, engine: Engine, workspace: str) -> Header:
+    """The header of a workspace's pages."""
+    now = engine.runtime.now()
+    return memory.recall(workspace, now, lambda: _read_header(engine, now))
 
 
 def _read_header(engine: Engine, now: datetime) -> Header:
@@ -51,9 +35,3 @@ def _read_header(engine: Engine, now: datetime) -> Header:
     if today.simulated:
         words += f"; simulated models, which cost nothing, came to {cents(today.simulated)}"
     return Header(cents(today.cost), words, engine.workers())
-
-
-def read_header(app: FastAPI, engine: Engine, workspace: str) -> Header:
-    """The header of a workspace's pages."""
-    memory: HeaderMemory = app.state.header
-    return memory.read(engine, workspace)

@@ -1,16 +1,30 @@
 """The home page: what needs somebody, the runs, and what is spent."""
 
-from typing import Annotated
+from datetime import timedelta
+from typing import Annotated, Literal, NamedTuple
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
 
-from quire.engine.queries import run_status
+from quire.engine import Engine
 from quire.server.access import AskedEngine, Principal, find_principal
+from quire.web.needs import PersonNeed, find_needs
 from quire.web.pages import render
+from quire.web.run_lines import RunLine, read_run_lines
+from quire.web.short_memory import ShortMemory
 
 router = APIRouter()
 RUNS = 20  # listed
+KEPT = timedelta(seconds=1)
+Show = Literal["all", "running", "needs"]
+HomeMemory = ShortMemory[tuple[list[RunLine], list[PersonNeed]]]
+
+
+class Welcome(NamedTuple):
+    """What a first visit is told of."""
+
+    known_keys: int
+    documents: int
 
 
 @router.get("/")
@@ -18,10 +32,36 @@ def home(
     request: Request,
     principal: Annotated[Principal, Depends(find_principal)],
     engine: AskedEngine,
+    show: Annotated[Show, Query()] = "all",
 ) -> HTMLResponse:
-    """Show the newest runs."""
-    runs = []
-    for run in engine.runs(RUNS):
-        now, head = engine.progress(run.id), engine.queries.head(run.id)
-        runs.append({"head": head, "now": now, "status": run_status(now, engine.workers(run.id))})
-    return render(request, "home.html", principal, runs=runs)
+    """Show what needs somebody, and the newest runs."""
+    memory: HomeMemory = request.app.state.home
+    now = engine.runtime.now()
+    runs, needs = memory.recall((principal.workspace, show), now, lambda: _read(engine, show))
+    first_visit = not runs and show == "all" and not engine.queries.newest_run()
+    return render(
+        request,
+        "home.html",
+        principal,
+        show=show,
+        runs=runs,
+        needs=needs,
+        first_visit=_welcome(engine) if first_visit else None,
+        most=RUNS,
+    )
+
+
+def _read(engine: Engine, show: Show) -> tuple[list[RunLine], list[PersonNeed]]:
+    lines = read_run_lines(engine, RUNS)
+    needs = find_needs(engine, lines)
+    wanted = {need.run for need in needs}
+    chosen = {
+        "all": lines[:RUNS],
+        "running": [line for line in lines if line.is_running],
+        "needs": [line for line in lines if line.head.id in wanted],
+    }
+    return chosen[show], needs
+
+
+def _welcome(engine: Engine) -> Welcome:
+    return Welcome(len(engine.keys.listing().keys), len(engine.documents()))

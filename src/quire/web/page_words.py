@@ -5,10 +5,11 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from quire.domain.pricing import dollars
 
+LEAST_SHARE = 0.5  # hundredths of a bar
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
 
@@ -38,14 +39,14 @@ def clock(at: datetime) -> str:
 
 def shares(parts: Iterable[tuple[str, float]], total: float) -> list[BarShare]:
     """Where the parts of a bar begin, and how long they are; what is there is never invisible."""
+    there = [(kind, amount) for kind, amount in parts if amount > 0 and total > 0]
+    widths = [max(100 * amount / total, LEAST_SHARE) for _, amount in there]
+    scale = min(1.0, 100 / sum(widths)) if widths else 1.0
     found: list[BarShare] = []
     start = 0.0
-    for kind, amount in parts:
-        if amount <= 0 or total <= 0:
-            continue
-        width = min(max(100 * amount / total, 0.5), 100 - start)
-        found.append(BarShare(kind, round(start, 3), round(width, 3)))
-        start += width
+    for (kind, _), width in zip(there, widths, strict=True):
+        found.append(BarShare(kind, round(start, 3), round(width * scale, 3)))
+        start += width * scale
     return found
 
 
@@ -87,10 +88,22 @@ def show_controls(value: Any) -> Any:
     return value
 
 
+def code(text: str) -> Markup:
+    """A line in which commands stand between backticks, these shown as commands."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one is left over: it is no pair's
+        return escape(text)
+    return Markup().join(
+        Markup("<code>{}</code>").format(part) if place % 2 else escape(part)
+        for place, part in enumerate(parts)
+    )
+
+
 FILTERS = {
     "ago": ago,
     "cents": cents,
     "clock": clock,
+    "code": code,
     "dollars": dollars,
     "duration": duration,
     "shares": shares,

@@ -61,7 +61,7 @@ def render(
         here=url.path,
         url=f"{url.path}?{url.query}" if url.query else url.path,
         now=engine.runtime.now(),
-        header=read_header(request.app, engine, principal.workspace),
+        header=read_header(request.app.state.header, engine, principal.workspace),
         principal=principal,
         version=VERSION,
         **values,

@@ -4,17 +4,22 @@ from fastapi import FastAPI
 
 from quire.server.app import make_app
 from quire.server.site import Site
-from quire.web import home, runs
-from quire.web.header_numbers import HeaderMemory
+from quire.web import home, jump, runs
+from quire.web.header_numbers import KEPT, HeaderMemory
 from quire.web.pages import add_static_files
 
-PAGES = (home.router, runs.router)
+PAGES = (
+    home.router,
+    jump.router,
+    runs.router,
+)
 
 
 def make_site_app(site: Site) -> FastAPI:
     """The HTTP API of a site, with its pages."""
     app = make_app(site)
-    app.state.header = HeaderMemory()
+    app.state.header = HeaderMemory(KEPT)
+    app.state.home = home.HomeMemory(home.KEPT)
     for router in PAGES:
         app.include_router(router, include_in_schema=False)
     add_static_files(app)

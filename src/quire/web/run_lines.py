@@ -1,0 +1,68 @@
+"""Run lines: a run as a line of a list, with how far it is and what it costs."""
+
+from typing import NamedTuple
+
+from quire.domain.ids import RunId
+from quire.domain.runs import Progress
+from quire.domain.states import RunState, TaskState
+from quire.engine import Engine
+from quire.engine.queries import RunHead, run_status
+
+PATHS = {"batch": "batch", "paced": "paced"}  # else direct
+
+
+class RunLine(NamedTuple):
+    """One run."""
+
+    head: RunHead
+    now: Progress
+    status: str
+    forecast: int | None  # picodollars, as it was told when it began
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self.now.state == RunState.RUNNING
+
+    @property
+    def parts(self) -> list[tuple[str, int]]:
+        """Its bar: what is done, failed, waits for somebody, and is out."""
+        count = self.now.counts.get
+        waiting = count(TaskState.PROPOSED, 0) + count(TaskState.BLOCKED, 0)
+        return [
+            ("done", self.now.done),
+            ("failed", self.now.failed + count(TaskState.CANCELLED, 0)),
+            ("needs", waiting),
+            ("flight", 0 if self.now.held else self.now.out),
+        ]
+
+    @property
+    def percent(self) -> int:
+        """How much of it has come to an end; 100 only if all of it has."""
+        ended = self.now.done + self.now.failed
+        return min(99 if ended < self.now.total else 100, 100 * ended // max(1, self.now.total))
+
+    @property
+    def path(self) -> str:
+        """How its calls travel."""
+        route = self.head.policy.get("route")
+        value = route.get("value") if isinstance(route, dict) else route
+        return PATHS.get(str(value), "direct")
+
+    @property
+    def most(self) -> int | None:
+        """Picodollars that it may spend at most, where somebody said so."""
+        return self.now.money.budget if self.now.money else None
+
+
+def read_run_lines(engine: Engine, newest: int) -> list[RunLine]:
+    """The newest runs, and every one that has not ended."""
+    numbers = {run.id for run in engine.runs(newest)} | set(engine.queries.running_runs())
+    return [read_run_line(engine, run) for run in sorted(numbers, reverse=True)]
+
+
+def read_run_line(engine: Engine, run: RunId) -> RunLine:
+    """One run, as it stands."""
+    now = engine.progress(run)
+    status = run_status(now, engine.workers(run))
+    return RunLine(engine.queries.head(run), now, status, engine.spend.forecast_cost(run))

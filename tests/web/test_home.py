@@ -1,0 +1,92 @@
+"""The home page: a first visit, what needs somebody, and the runs."""
+
+import re
+from contextlib import suppress
+from pathlib import Path
+
+from quire.domain.data import Json
+from quire.domain.runs import HeldError
+from quire.engine import open_engine
+from quire.engine.examples import load_example
+from tests.server.sites import open_site
+
+HOSTILE = '"><script>alert(1)</script>\u202egpj.exe'
+
+
+def test_a_first_visit_offers_the_simulated_model_and_a_key(tmp_path: Path) -> None:
+    with open_site(tmp_path) as client:
+        first = client.get("/").text
+        loaded = client.post("/v1/examples")
+
+        after = client.get("/").text
+
+    assert "simulated model" in first
+    assert 'data-post="/v1/examples"' in first
+    assert "Add a key" in first
+    assert loaded.json() == {"documents": [1, 2, 3], "schema_name": "clauses"}
+    assert "There are 3 documents here already" in after
+
+
+def test_runs_are_shown_with_what_they_cost_and_what_they_need(tmp_path: Path) -> None:
+    with open_engine(str(tmp_path / "quire.db"), environment={}) as engine:
+        load_example(engine)
+        engine.run(schema="clauses", model="simulated/small").wait()
+        engine.run(schema="clauses", model="simulated/small", new=True)
+        poor = engine.run(schema="clauses", model="simulated/large", budget_usd="0.000001")
+        with suppress(HeldError):
+            poor.wait()
+
+    with open_site(tmp_path) as client:
+        page, running = client.get("/").text, client.get("/?show=running").text
+        needs, odd = client.get("/?show=needs").text, client.get("/?show=odd")
+
+    assert '<tr data-key="1">' in page
+    assert "52 of 52" in re.sub("<.*?>", "", page)
+    assert "(forecast $" in page
+    assert "run 3 is held: " in page
+    assert 'data-post="/v1/runs/3/resume"' in page
+    assert 'data-key="1"' not in running
+    assert 'data-key="2"' in running
+    assert 'data-key="3"' in needs
+    assert 'data-key="2"' not in needs
+    assert odd.status_code == 422
+
+
+def test_names_of_others_are_shown_as_text(tmp_path: Path) -> None:
+    body: dict[str, Json] = {
+        "title": HOSTILE,
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {"a": {"type": "string"}},
+        "required": ["a"],
+    }
+    with open_engine(str(tmp_path / "quire.db"), environment={}) as engine:
+        load_example(engine)
+        engine.run(schema=engine.add_schema(body), model="simulated/small")
+
+    with open_site(tmp_path) as client:
+        pages = [client.get(path).text for path in ("/", f"/jump?q={HOSTILE}", "/jump?q=a")]
+
+    for page in pages:
+        assert "<script>alert" not in page
+
+
+def test_the_search_field_goes_where_somebody_means(tmp_path: Path) -> None:
+    with open_engine(str(tmp_path / "quire.db"), environment={}) as engine:
+        load_example(engine)
+        engine.run(schema="clauses", model="simulated/small")
+
+    with open_site(tmp_path) as client:
+        places = {
+            words: client.get("/jump", params={"q": words}, follow_redirects=False)
+            for words in ("1", "run 1", "document 2", "call 421", "lease", "99", "clauses", "")
+        }
+
+    gone = {words: answer.headers.get("location") for words, answer in places.items()}
+    assert gone["1"] == gone["run 1"] == "/runs/1"
+    assert gone["document 2"] == "/documents/2"
+    assert gone["call 421"] == "/calls/421"
+    assert gone["lease"] == "/documents/1"
+    assert "Nothing here has that name" in places["99"].text
+    assert "/new?schema=clauses" in places["clauses"].text
+    assert "a part of a name" in places[""].text
