@@ -1,9 +1,10 @@
 """Review: the inbox, decisions, leases and audits of an engine's runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
+from quire.domain.audits import AuditHead, AuditItem, AuditMark, AuditReport
 from quire.domain.data import Json
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId, TaskId
@@ -29,6 +30,15 @@ from quire.pipeline.commands.decide import DecisionOutcome, approve, edit, rejec
 from quire.pipeline.commands.review_trail import DecisionRequest
 from quire.pipeline.commands.undo import undo
 from quire.pipeline.run_spec import RunSpec, read_run_spec
+from quire.review.audit import (
+    asked_audit,
+    audit_head,
+    audit_item,
+    audit_report,
+    mark_item,
+    must_get_audit,
+    start_audit,
+)
 from quire.review.bulk import BulkOrder, decide_bulk, preview_bulk
 from quire.review.inbox import count_inbox, inbox_page
 from quire.review.item_view import NEWEST, must_get_row, review_item
@@ -184,6 +194,61 @@ class ReviewAdmin:
         return decide_bulk(
             context.ledger, lambda tx: self._spec(tx, run), order, context.runtime.now
         )
+
+    def start_audit(
+        self,
+        run: int,
+        *,
+        size: int = 200,
+        tolerance: float = 0.02,
+        stage: str | None = None,
+        seed: int = 0,
+        who: str = "",
+    ) -> AuditHead:
+        """Draw a random sample of a stage's accepted results, or go on with the same one."""
+
+        def start(tx: Transaction) -> AuditHead:
+            spec = self._spec(tx, run)
+            asked = asked_audit(spec, stage, size, tolerance, seed)
+            return start_audit(tx, spec, asked, who, self._now())
+
+        return self._transact(start)
+
+    def audits(self, run: int) -> tuple[AuditHead, ...]:
+        """The audits of a run, the oldest first."""
+        with self._context.ledger.snapshot() as tx:
+            tx.runs.must_get_run(RunId(run))
+            return tuple(audit_head(tx, number) for number in tx.audits.audits_of_run(RunId(run)))
+
+    def audit_item(self, audit: int, no: int) -> AuditItem:
+        """One item of an audit, with nothing about who made it."""
+        with self._context.ledger.snapshot() as tx:
+            return audit_item(tx, self._spec_of_audit(tx, audit), audit, no)
+
+    def next_audit_item(self, audit: int) -> AuditItem | None:
+        """The first item that is not marked; None: all are."""
+        with self._context.ledger.snapshot() as tx:
+            spec = self._spec_of_audit(tx, audit)
+            no = tx.audits.next_audit_item(audit)
+            return None if no is None else audit_item(tx, spec, audit, no)
+
+    def mark(
+        self, audit: int, no: int, marks: Mapping[str, AuditMark | str], who: str
+    ) -> AuditReport:
+        """Say of every field of an item whether it is right; it changes no result."""
+        return self._transact(
+            lambda tx: mark_item(
+                tx, self._spec_of_audit(tx, audit), (audit, no), marks, (who, self._now())
+            )
+        )
+
+    def audit_report(self, audit: int) -> AuditReport:
+        """How often each field is wrong, as far as was marked."""
+        with self._context.ledger.snapshot() as tx:
+            return audit_report(tx, self._spec_of_audit(tx, audit), audit)
+
+    def _spec_of_audit(self, tx: Transaction, audit: int) -> RunSpec:
+        return self._spec(tx, must_get_audit(tx, audit).run_id)
 
     def _decide(
         self, task: int, act: Callable[[Transaction, RunSpec], DecisionOutcome]

@@ -10,6 +10,7 @@ from quire.ledger.connection import Connection, Database
 from quire.ledger.sqlite import SqliteDatabase
 from quire.ledger.statements import migrations
 from quire.ledger.tables.attempts import Attempts
+from quire.ledger.tables.audits import Audits
 from quire.ledger.tables.batches import Batches
 from quire.ledger.tables.checks import Checks
 from quire.ledger.tables.controls import Controls
@@ -94,6 +95,11 @@ class Transaction:
     def inbox(self) -> Inbox:
         """Results in the order in which they want a person."""
         return Inbox(self.connection, self.workspace)
+
+    @cached_property
+    def audits(self) -> Audits:
+        """Random samples, and what was marked in them."""
+        return Audits(self.connection, self.workspace)
 
     @cached_property
     def reviews(self) -> Reviews:
