@@ -134,6 +134,20 @@ def test_an_answer_that_never_ends_stops_at_the_cap_and_is_marked(world: Worlds)
     assert tasks(here, run) == [("done", 1, 0, 1)]
 
 
+def test_an_answer_that_is_not_whole_is_never_taken_by_another_run(world: Worlds) -> None:
+    here = world()
+    here.ingest([WORDS])
+    cut = let_model_speak(here, lambda call: (f"Part {call.attempt_id} of many. ", LENGTH))
+    run_recipe(here, essay(50))
+    whole = let_model_speak(here, lambda call: ("It ended.", END))
+
+    second = run_recipe(here, essay(50), new=True)
+    third = run_recipe(here, essay(50), new=True)
+
+    assert (len(cut.asked), len(whole.asked)) == (6, 1)
+    assert [rows_of(run)[0]["text"] for run in (second, third)] == ["It ended."] * 2
+
+
 @pytest.mark.parametrize(
     "last",
     [("", END), ("", LENGTH), ("x", LENGTH), ("A line that stands there, of many words.", LENGTH)],

@@ -189,6 +189,23 @@ def test_a_rerun_and_a_rejection_always_ask(world: Worlds) -> None:
     assert calls == 1
 
 
+def test_what_is_stale_is_asked_again_though_another_run_has_an_answer(world: Worlds) -> None:
+    here = world()
+    documents(here, 2)
+    runs = [run_recipe(here, SUMMARY, POINTS)[0] for _ in range(2)]
+    for run in runs:
+        run.edit(tasks_of(here, run, "summary")[0], {"text": "In other words."})
+
+    asked = []
+    for run in runs:
+        assert run.retry(stale=True) == 1
+        asked.append(calls_of(here, lambda run=run: run)[1])  # type: ignore[misc]
+
+    assert asked == [1, 1]
+    texts = [run.rows(stage="points")[0]["text"] for run in runs]
+    assert texts == ["simulated: Points of In other words."] * 2
+
+
 def _rerun(run: RunHandle) -> RunHandle:
     run.rerun("extract")
     return run
