@@ -39,7 +39,7 @@ def test_a_task_has_at_most_one_current_result(ledger: Ledger) -> None:
     def accept() -> None:
         with ledger.transaction() as tx:
             (task,) = tasks_of(tx, place)
-            tx.results.add_results([(task, 1, attempt, "1", "{}", ())], NOW)
+            tx.results.add_results([(task, 1, attempt, "1", "{}", (), place.stage, 0, 6)], NOW)
 
     accept()
     with pytest.raises(LedgerError):
@@ -52,7 +52,7 @@ def test_a_task_may_have_many_results_that_were_superseded(ledger: Ledger, raw: 
         raw.rows("UPDATE results SET superseded_at = 1")
         with ledger.transaction() as tx:
             (task,) = tasks_of(tx, place)
-            tx.results.add_results([(task, 1, attempt, "1", "{}", ())], NOW)
+            tx.results.add_results([(task, 1, attempt, "1", "{}", (), place.stage, 0, 6)], NOW)
 
     with ledger.snapshot() as tx:
         assert len(list(tx.results.export_rows(place.run, place.stage))) == 1

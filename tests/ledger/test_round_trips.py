@@ -243,7 +243,7 @@ def test_a_result_keeps_its_data(ledger: Ledger) -> None:
         tasks = tasks_of(tx, place)
         tx.results.add_results(
             [
-                (task, 1, attempts[0], "json/1", data, ())
+                (task, 1, attempts[0], "json/1", data, (), place.stage, 0, 6)
                 for task, data in zip(tasks, written, strict=True)
             ],
             NOW,

@@ -47,7 +47,7 @@ def test_a_statement_that_the_database_refuses_undoes_what_came_before(
             tx.tasks.note_tasks(
                 [TaskNote(task, tries=1, error=TaskError(TaskErrorKind.GATES, "noted"))]
             )
-            tx.results.add_results([(task, 1, attempt, "1", "{}", ())] * 2, NOW)
+            tx.results.add_results([(task, 1, attempt, "1", "{}", (), place.stage, 0, 6)] * 2, NOW)
 
     with pytest.raises(LedgerError):
         accept_twice()

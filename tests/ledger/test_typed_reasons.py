@@ -32,7 +32,10 @@ ADDED = {
     "requests": ("stray_ids", "most_input"),  # of a later version
     "documents": ("aside", "result_id"),
     "credentials": ("accepted_at",),
-    "results": ("notes", "reviewer", "reviewed_at"),
+    "results": (
+        *("notes", "reviewer", "reviewed_at"),
+        *("stage_id", "review_rank", "review_reasons", "critic_score"),
+    ),
     "runs": ("noted_progress", "noted_progress_at", "block_types"),
     "lanes": ("given_up_at",),
     "attempts": ("slice_id",),
@@ -57,6 +60,13 @@ ADDED_TABLES = (
     "questions",
     "sources",
     "contents",
+    "audit_marks",
+    "audit_items",
+    "audits",
+    "review_leases",
+    "reviews",
+    "access_tokens",
+    "policy_changes",
 )  # later ones
 ADDED_INDEXES = (
     "documents_result",
@@ -68,6 +78,8 @@ ADDED_INDEXES = (
     "tasks_follows",
     "results_rejected",
     "results_edited",
+    "results_inbox",
+    "results_superseded",
 )
 
 

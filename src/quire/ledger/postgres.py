@@ -35,6 +35,7 @@ TABLES_WITH_TEXT = (
     "request_tasks",
     "responses",
     "results",
+    "reviews",
     "tasks",
     "sources",
 )
