@@ -4,14 +4,16 @@ from typing import NamedTuple
 
 from quire.domain.documents import Document
 from quire.domain.errors import NotFound
-from quire.domain.ids import DocumentId
+from quire.domain.ids import DocumentId, RunId
 from quire.domain.runs import Run
 from quire.domain.wallets import WalletEntry
 from quire.engine.context import EngineContext
 from quire.engine.json_views.library_views import documents_json
 from quire.ledger.ledger import Transaction
-from quire.ledger.tables.list_pages import StoredBlock
+from quire.ledger.tables.list_pages import MarginResult, StoredBlock
 from quire.pipeline.commands.wallets import must_get_wallet
+
+MOST_RUNS = 20  # about a document, that are named
 
 
 class ListedDocument(NamedTuple):
@@ -50,6 +52,18 @@ class Listings:
         self.document(document)
         with self._context.ledger.snapshot() as tx:
             return tx.list_pages.blocks_after(DocumentId(document), after, limit)
+
+    def runs_about(self, document: int, limit: int = MOST_RUNS) -> list[RunId]:
+        """The newest runs about a document."""
+        with self._context.ledger.snapshot() as tx:
+            return tx.list_pages.runs_about_document(DocumentId(document), limit)
+
+    def margin(self, document: int, run: int, first: int, last: int) -> list[MarginResult]:
+        """What became in a run of some blocks of a document, and of it as a whole."""
+        place = DocumentId(document), RunId(run)
+        with self._context.ledger.snapshot() as tx:
+            whole = tx.list_pages.results_about_document(*place, MOST_RUNS)
+            return [*whole, *tx.list_pages.results_beside_blocks(*place, first, last)]
 
     def runs(self, before: int, limit: int, state: str = "") -> list[Run]:
         """Runs before one, the newest first; of one state, or of all."""

@@ -4,11 +4,12 @@ from fastapi import FastAPI
 
 from quire.server.app import make_app
 from quire.server.site import Site
-from quire.web import home, jump, runs
+from quire.web import documents, home, jump, runs
 from quire.web.header_numbers import KEPT, HeaderMemory
 from quire.web.pages import add_static_files
 
 PAGES = (
+    documents.router,
     home.router,
     jump.router,
     runs.router,

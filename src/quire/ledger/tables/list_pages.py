@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from quire.domain.data import stored_json
 from quire.domain.documents import Document
-from quire.domain.ids import DocumentId, RunId, WalletId
+from quire.domain.ids import DocumentId, RunId, TaskId, WalletId
 from quire.domain.runs import Run
 from quire.domain.wallets import WalletEntry
 from quire.ledger.stored_values import row_reader
@@ -25,6 +25,18 @@ class StoredBlock(NamedTuple):
     headings: object
 
 
+class MarginResult(NamedTuple):
+    """What became of a block in a stage of a run, as it stands in the margin."""
+
+    block_index: int  # -1: of the document as a whole
+    task_id: TaskId
+    stage: str
+    state: str
+    error: str | None
+    data: str | None  # JSON
+    review_state: str | None
+
+
 class ListPages(Table):
     """Some of a list at a time, by keys and never by counting rows off."""
 
@@ -41,6 +53,24 @@ class ListPages(Table):
         """The next blocks of a document."""
         rows = self._run("blocks_after", document=document, after=after, limit=limit)
         return [StoredBlock(*row[:3], stored_json(row[3]), stored_json(row[4])) for row in rows]
+
+    def runs_about_document(self, document: DocumentId, limit: int) -> list[RunId]:
+        """The newest runs about a document."""
+        return self._column("runs_about_document", document=document, limit=limit)
+
+    def results_beside_blocks(
+        self, document: DocumentId, run: RunId, first: int, last: int
+    ) -> list[MarginResult]:
+        """What became in a run of a document's blocks, from one to another."""
+        place = {"document": document, "run": run, "first": first, "last": last}
+        return self._list(MarginResult, "results_beside_blocks", **place)
+
+    def results_about_document(
+        self, document: DocumentId, run: RunId, limit: int
+    ) -> list[MarginResult]:
+        """What became in a run of a document as a whole."""
+        place = {"document": document, "run": run, "limit": limit}
+        return self._list(MarginResult, "results_about_document", **place)
 
     def runs_before(self, before: int, state: str, limit: int) -> list[Run]:
         """The next runs, the newest first; of one state, or of all where it is empty."""

@@ -29,3 +29,22 @@ SELECT run_id FROM commands WHERE workspace_id = :workspace AND id = :id
 -- name: last_purge
 -- When a document of the workspace was last erased; 0: never.
 SELECT coalesce(max(purged_at), 0) FROM documents WHERE workspace_id = :workspace AND purged_at IS NOT NULL
+
+-- name: runs_about_document
+-- The newest runs about a document.
+SELECT r.id FROM run_documents d JOIN runs r ON r.id = d.run_id
+WHERE d.document_id = :document AND r.workspace_id = :workspace ORDER BY r.id DESC LIMIT :limit
+
+-- name: results_beside_blocks
+-- What became of some blocks of a document in a run, each stage for itself.
+SELECT b.block_index, t.id, s.name, t.state, t.error, r.data, r.review_state
+FROM blocks b JOIN tasks t ON t.block_id = b.id AND t.run_id = :run JOIN stages s ON s.id = t.stage_id
+LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+WHERE b.workspace_id = :workspace AND b.document_id = :document AND b.block_index >= :first AND b.block_index <= :last
+ORDER BY b.block_index, t.id
+
+-- name: results_about_document
+-- What became of a document as a whole in a run.
+SELECT -1, t.id, s.name, t.state, t.error, r.data, r.review_state
+FROM tasks t JOIN stages s ON s.id = t.stage_id LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+WHERE t.workspace_id = :workspace AND t.document_id = :document AND t.run_id = :run AND t.block_id IS NULL ORDER BY t.id LIMIT :limit
