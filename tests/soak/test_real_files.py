@@ -40,8 +40,10 @@ def run(command: Sequence[str | Path], needs: str) -> None:
 
 
 def convert(path: Path, form: str, folder: Path) -> None:
-    """Let LibreOffice write a file in another format."""
-    run(["soffice", "--headless", "--convert-to", form, "--outdir", folder, path], "soffice")
+    """Let LibreOffice write a file in another format, with a profile that nobody else uses."""
+    profile = f"-env:UserInstallation=file://{path.parent}/profile"
+    order: list[str | Path] = ["--headless", "--convert-to", form, "--outdir", folder, path]
+    run(["soffice", profile, *order], "soffice")
 
 
 def blocks_of(path: Path, options: ReadOptions = AS_FOUND) -> list[Block]:
