@@ -49,6 +49,17 @@ def test_five_lines_of_python_turn_a_folder_into_rows(docs: Path, tmp_path: Path
     q.close()
 
 
+def test_ledgers_and_exports_may_be_paths(docs: Path, tmp_path: Path) -> None:
+    with quire.open(tmp_path / "paths.db") as q:
+        q.ingest(docs)
+        run = q.run(schema=METADATA, model="simulated/small")
+        run.wait()
+
+        written = run.export(tmp_path / "out.csv")
+
+        assert written == len(quire.read_export(tmp_path / "out.csv")) == len(run.rows())
+
+
 def test_an_engine_may_be_told_an_environment_of_its_own(
     docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

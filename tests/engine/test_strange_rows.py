@@ -86,10 +86,41 @@ def test_records_of_documents_keep_their_names_and_quotes_whatever_fields_are_ca
     streamed: Any = list(here.engine.stream(tmp_path, schema, model=MODEL, per=None))
 
     (row,) = found
-    assert (row["title"], row["source"]) == ("Head", str(tmp_path / "a.md"))
-    assert isinstance(row["quire_source"], int)
-    assert row["title_quote"] in (tmp_path / "a.md").read_text()
+    assert (row["quire_title"], row["quire_source"]) == ("Head", str(tmp_path / "a.md"))
+    assert isinstance(row["source"], int)
+    assert row["title_quote"] in row["text"] == "# Head\n\nThe printer is on fire."
     assert [(row.position, row["source"]) for row in streamed] == [(0, found[0]["source"])]
+
+
+@pytest.mark.parametrize("per", ["block", "section"])
+def test_answers_about_files_keep_the_names_of_their_fields(
+    here: World, tmp_path: Path, per: str
+) -> None:
+    (tmp_path / "a.md").write_text("# Head\n\nThe printer is on fire.\n")
+    fields = {"title": {"type": "integer"}, "text": {"type": "integer"}}
+    schema: Any = {"title": "named", "type": "object", "properties": fields, "required": [*fields]}
+
+    found = here.engine.extract(tmp_path, schema, model=MODEL, per=per)
+    streamed: Any = list(here.engine.stream(tmp_path, schema, model=MODEL, per=per))
+
+    for row in (*found, *streamed):
+        assert isinstance(row["title"], int)
+        assert isinstance(row["text"], int)
+        assert (row["source"], row["quire_title"]) == (str(tmp_path / "a.md"), "Head")
+        assert "# Head" in row["quire_text"] or row["quire_text"] == "The printer is on fire."
+    assert ("headings" in found[0]) == (per == "section")
+
+
+def test_tables_and_texts_in_one_folder_are_not_asked_about_by_chance(
+    here: World, tmp_path: Path
+) -> None:
+    (tmp_path / "a.md").write_text("# Head\n\nThe printer is on fire.\n")
+    (tmp_path / "b.csv").write_text("id,text\n1,Where is my refund?\n")
+
+    with pytest.raises(UsageError, match=r"b\.csv is a table and .*a\.md is not: say per="):
+        extract(here, tmp_path)
+    assert len(extract(here, tmp_path, per="document")) == 2
+    assert len(extract(here, tmp_path, per="block")) == 3
 
 
 def test_a_row_that_was_committed_behind_later_ones_is_streamed_too(here: World) -> None:

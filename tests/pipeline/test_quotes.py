@@ -155,3 +155,42 @@ def test_quotes_of_documents_and_sections_must_stand_in_them(
     else:
         assert row["status"] == "accepted"
         assert str(row["party_quote"]) in "\n\n".join(BLOCKS)
+
+
+@pytest.mark.parametrize("per", ["block", "section", "document"])
+def test_a_quote_says_where_it_stands_in_its_source(
+    world: Callable[..., World], tmp_path: Path, per: str
+) -> None:
+    here = world()
+    path = tmp_path / "lease.md"
+    path.write_text("# Lease\n\n\n" + "\n\n\n".join(BLOCKS))
+    here.engine.ingest(path)
+
+    run = here.engine.run(schema=Clause, model="simulated/small", per=per)
+    run.wait()
+
+    rows: list[Any] = run.rows()
+    for row in rows:
+        place = row["party_locator"]
+        found = path.read_text()[place["start_offset"] : place["end_offset"]]
+        assert " ".join(found.split()) == " ".join(row["party_quote"].split())
+    written: list[Any] = lines(run, tmp_path)
+    for line in written:
+        for quote in line.get("user_defined", line)["quotes"]:
+            found = path.read_text()[quote["source_start"] : quote["source_end"]]
+            assert " ".join(found.split()) == " ".join(quote["quote"].split())
+
+
+def test_a_quote_in_a_table_says_which_row_it_is_of(
+    world: Callable[..., World], tmp_path: Path
+) -> None:
+    here = world()
+    path = tmp_path / "rows.csv"
+    path.write_text("id,text\n1,The tenant shall pay.\n2,The owner repairs it.\n")
+    here.engine.ingest(path, text_column="text", key_column="id")
+
+    run = here.engine.run(schema=Clause, model="simulated/small", per="document")
+    run.wait()
+
+    (row,) = run.rows()
+    assert row["party_locator"] == {"type": "row", "row": 1, "key": "1"}

@@ -1,5 +1,6 @@
 """One record per document, section or page: a schema asked of more than single blocks."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,23 @@ def test_a_record_is_of_what_was_asked_for(
     assert (now.noun, now.total, now.done) == (per.partition(":")[0], planned.tasks, planned.tasks)
     if records is not None:
         assert [" ".join(str(row["first_40_chars"]).split()) for row in run.rows()] == records
+
+
+@pytest.mark.parametrize("per", ["document", "section"])
+def test_a_row_says_what_its_record_is_of(world: Worlds, contracts: Path, per: str) -> None:
+    here = world()
+    here.engine.ingest(contracts)
+
+    run = ask(here, per)
+
+    shown = [" ".join(str(row["text"]).split()) for row in run.rows()]
+    if per == "document":
+        assert shown == [" ".join(text.split()) for text in (LEASE, SALE)]
+    else:
+        assert shown == SECTIONS
+    run.export(contracts / "out.jsonl")
+    lines = map(json.loads, (contracts / "out.jsonl").read_text().splitlines())
+    assert [line["subject"]["text"] for line in lines] == [row["text"] for row in run.rows()]
 
 
 def test_small_documents_share_a_call_and_the_same_section_is_asked_once(

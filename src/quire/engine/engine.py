@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
 
 from quire.engine.context import EngineContext, open_context, own_models
@@ -428,7 +429,7 @@ class Engine(PageParts):
 
 
 def open_engine(
-    url: str | None = None,
+    url: str | Path | None = None,
     *,
     workspace: str | None = None,
     faults: str | None = None,
@@ -439,7 +440,7 @@ def open_engine(
     """Open a ledger: a file or `postgresql://…`, by default the one that quire.toml names."""
     return Engine(
         open_context(
-            url,
+            url if url is None else str(url),
             workspace=workspace,
             faults=faults,
             must_exist=must_exist,

@@ -137,7 +137,7 @@ class RunHandle:
 
     def export(
         self,
-        path: str,
+        path: str | Path,
         only: str = "all",
         stage: str | None = None,
         form: str | None = None,
@@ -149,7 +149,7 @@ class RunHandle:
         with a slash becomes a folder with a file a table, the ledger's tables among them.
         """
         chosen = row_filter(only, since)
-        return self._commands.export(self.id, path, chosen, stage, form).rows
+        return self._commands.export(self.id, str(path), chosen, stage, form).rows
 
     def write_results(
         self,

@@ -27,6 +27,7 @@ from quire.export.column_types import (
 )
 from quire.export.critic_words import ExportedVerdict, critic_columns, read_stored
 from quire.export.quote_columns import (
+    in_block,
     quote_columns,
     quote_values,
     quoted_fields_of,
@@ -156,7 +157,7 @@ def _block_table(
 ) -> FlatTable:
     fields = schema_columns(stage.record.properties)
     names = [column.name for column in fields]
-    quoted = quote_columns(stage.record.quoted_fields)
+    quoted = quote_columns(stage.record.quoted_fields, located=True)
     spoken = _spoken_columns(tx, source, stage, chosen)
     asked = (source.run.id, stage.record.ref, stage.record.version)
 
@@ -186,7 +187,7 @@ def _block_table(
                 *map(data.get, names),
             )
             if quoted:
-                own += quote_values(quoted, notes)
+                own += quote_values(quoted, notes, in_block(row.locator, row.content))
             yield own + _spoken_values(spoken, critics) if spoken else own
 
     own = _own_columns(BLOCK_COLUMNS, names, _run_key_type(tx, source))
@@ -251,7 +252,7 @@ def _task_table(
 
     fields, places = _task_fields(stages, read_tasks), _span_columns(stages)
     names = [column.name for column in fields]
-    quoted = quote_columns(quoted_fields_of(stages))
+    quoted = quote_columns(quoted_fields_of(stages), located=True)
     spoken: tuple[Column, ...] = ()
     if any(source.recipe.critics_of(stage.name) for stage in stages):
         spoken = _critic_columns(source, (row.critics for row in read_tasks()))
@@ -259,7 +260,7 @@ def _task_table(
     def read_rows() -> Iterator[FlatRow]:
         for row in read_tasks():
             data = row.fields
-            proofs = quote_values(quoted, row.stored_notes if quoted else None)
+            proofs = quote_values(quoted, row.stored_notes if quoted else None, row.locate)
             own = (*_task_values(row), *_span_values(row, places), *map(data.get, names), *proofs)
             yield own + _spoken_values(spoken, row.critics) if spoken else own
 
@@ -289,7 +290,7 @@ def _task_values(row: ExportedTask) -> FlatRow:
         locator_key(outcome.locator),
         outcome.conv_uid,
         row.block_uid,
-        outcome.content,
+        row.subject_text,
         row.run,
         outcome.task_id,
         row.model,

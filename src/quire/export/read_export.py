@@ -16,7 +16,7 @@ from quire.export.export_targets import is_remote, open_store, remote_errors
 _NO_VALUE = {"keep_default_na": False, "na_values": [""]}  # "NA" is a country
 
 
-def read_export(path: str) -> Any:
+def read_export(path: str | Path) -> Any:
     """A CSV, TSV, Parquet or XLSX file that Quire wrote, as a pandas frame with its own types.
 
     Numbers that may be missing are `Int64` and `boolean`, moments are in UTC, lists and records

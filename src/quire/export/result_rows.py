@@ -13,6 +13,7 @@ from quire.domain.data import Json, stored_json, stream_named_tuples
 from quire.domain.documents import Document
 from quire.domain.ids import DocumentId, RunId, TaskId, block_uid
 from quire.domain.pricing import to_usd
+from quire.domain.quotes import Quote
 from quire.domain.recipes import Stage
 from quire.domain.states import ReviewState, TaskState
 from quire.export.critic_words import (
@@ -22,7 +23,7 @@ from quire.export.critic_words import (
     data_columns,
     json_fragment,
 )
-from quire.export.quote_columns import quotes_json, without_quotes
+from quire.export.quote_columns import QuotePlace, in_block, quotes_json, without_quotes
 from quire.export.result_selection import (
     ALL,
     EVERY_ROW,
@@ -33,6 +34,7 @@ from quire.export.result_selection import (
     find_result_source,
     task_status,
 )
+from quire.export.unit_texts import UnitText, read_unit, reads_units
 from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import from_micros, to_micros
 from quire.ledger.tables.results import CarryingCalls, ExportRow, Rejection, StageOutcome
@@ -187,7 +189,7 @@ class ExportedBlock(NamedTuple):
     @property
     def quotes(self) -> list[dict[str, Json]]:
         """The words of the block that prove values of it, each with its place."""
-        return quotes_json(self.stored_notes, self.row.locator, self.row.content)
+        return quotes_json(self.stored_notes, in_block(self.row.locator, self.row.content))
 
     @property
     def stored_notes(self) -> str | None:
@@ -272,6 +274,7 @@ class ExportedTask:
     facts: RowFacts
     inputs: tuple[TaskId, ...]
     critics: tuple[ExportedVerdict, ...]
+    unit: UnitText | None = None  # the document, section or page that a schema was asked of
 
     def at_paths(self) -> Iterator["ExportedTask"]:
         """The same at each path of what it is about; its share of money is told with the first."""
@@ -303,7 +306,18 @@ class ExportedTask:
     @property
     def quotes(self) -> list[dict[str, Json]]:
         """The words of its block that prove values of it, each with its place."""
-        return quotes_json(self.stored_notes, self.outcome.locator, self.outcome.content)
+        return quotes_json(self.stored_notes, self.locate)
+
+    def locate(self, quote: Quote) -> QuotePlace:
+        """Where words of what it is about stand in the source."""
+        if self.unit is not None:
+            return self.unit.locate(quote)
+        return in_block(self.outcome.locator, self.outcome.content)(quote)
+
+    @property
+    def subject_text(self) -> str | None:
+        """What it is about: the text of its block, section, page or document."""
+        return self.outcome.content if self.unit is None else self.unit.text or None
 
     @property
     def stored_notes(self) -> str | None:
@@ -338,7 +352,7 @@ class ExportedTask:
                 "source": self.paths[0].source,
                 "title": self.paths[0].title,
                 "key": locator_key(outcome.locator),
-                "text": outcome.content,
+                "text": self.subject_text,
                 "conv_uid": outcome.conv_uid,
                 "block_uid": self.block_uid,
                 "model": self.model,
@@ -368,7 +382,7 @@ def task_rows(
     Of a critic's stage, those about current answers: what was said of others counts no more.
     """
     chosen.check()
-    paths = _Paths(tx, source)
+    paths, of_units = _Paths(tx, source), reads_units(source, stage)
     for chunk in tx.results.all_outcomes(source.stage_ids[stage.name]):
         kept = with_facts(tx, source, chunk, chosen)
         further = tx.results.task_history([outcome.task_id for outcome, _, _ in kept])
@@ -385,6 +399,7 @@ def task_rows(
                 facts=facts,
                 inputs=tuple(further.inputs.get(outcome.task_id, ())),
                 critics=critic_verdicts(source, further.critiques.get(outcome.task_id, [])),
+                unit=read_unit(tx, outcome) if of_units else None,
             )
             check_stored(outcome.task_id, row.text, row.notes)
             yield row

@@ -27,7 +27,7 @@ from quire.pipeline.commands.corpus import IngestedSource
 _log = logging.getLogger("quire")  # what a script's or a notebook's user should hear at once
 BLOCK_UNIT = "block"
 TABLES = {"csv", "tsv", "jsonl", "json", "xlsx", "parquet"}  # whose blocks are rows
-UNIT_COLUMNS = ("source", "title", "part")
+UNIT_COLUMNS = ("source", "title", "headings", "page", "text")  # of sections, of pages
 OUTCOME_COLUMNS = ("status", "error", "cost")
 COLUMNS = ("source", "title", "key", "block_index", "text")
 
@@ -62,15 +62,18 @@ class _FileDocument(NamedTuple):
 class FileUnit(NamedTuple):
     """A document, section or page of one file, and what became of it."""
 
-    source: str
-    title: str
-    part: Json
+    cells: Mapping[str, Json]  # where it stands, and what it says
     outcome: RowOutcome
 
 
 def unit_frame(units: Sequence[FileUnit]) -> PlainRows:
-    """What documents, sections or pages are called, as rows."""
-    return PlainRows([{name: getattr(unit, name) for name in UNIT_COLUMNS} for unit in units])
+    """Documents, sections or pages, as rows."""
+    return PlainRows([unit.cells for unit in units])
+
+
+def _own_name(name: str, fields: Collection[str]) -> str:
+    """The name of a column of ours, which gives way to a field: no row here is the caller's."""
+    return f"quire_{name}" if name in fields else name
 
 
 class FileRows:
@@ -78,13 +81,21 @@ class FileRows:
 
     kind = ""
     is_text = False
-    columns: tuple[str, ...] = COLUMNS
 
     def __init__(
-        self, ledger: Ledger, files: Sequence[IngestedSource], types: Sequence[str] = ()
+        self,
+        ledger: Ledger,
+        files: Sequence[IngestedSource],
+        types: Sequence[str] = (),
+        fields: Collection[str] = (),
     ) -> None:
-        """Read them from the ledger when they are asked for; `types`: blocks of these only."""
+        """Read them from the ledger when they are asked for.
+
+        `types`: blocks of these only; `fields`: of the answers, which keep their names.
+        """
         self._ledger, self._types = ledger, read_block_types(types)
+        self._names = {_own_name(name, fields): name for name in COLUMNS}
+        self.columns = tuple(self._names)
         self._files: dict[DocumentId, list[IngestedSource]] = {}
         for file in files:
             self._files.setdefault(file.document_id, []).append(file)
@@ -112,8 +123,17 @@ class FileRows:
     @property
     def usual_unit(self) -> str:
         """What a record is of, unless somebody says: rows of tables, else whole documents."""
-        kinds = {document.source_type for document, *_ in self._documents.values()}
-        return BLOCK_UNIT if self._types or kinds & TABLES else "document"
+        if self._types:
+            return BLOCK_UNIT
+        found = [(item.document.source_type, item.files[0]) for item in self._documents.values()]
+        tables = [file.path for kind, file in found if kind in TABLES]
+        texts = [file.path for kind, file in found if kind not in TABLES]
+        if tables and texts:
+            raise UsageError(
+                f'{tables[0]} is a table and {texts[0]} is not: say per="block" to ask about every'
+                ' row and paragraph, per="document" to ask about each file, or name them apart'
+            )
+        return BLOCK_UNIT if tables else "document"
 
     def __len__(self) -> int:
         """How many blocks, of each file."""
@@ -121,9 +141,10 @@ class FileRows:
 
     def cells(self, names: Sequence[str]) -> Iterator[Cells]:
         """The values of some columns, block by block."""
+        own = [self._names[name] for name in names]
         for item in self._documents.values():
             for file in item.files:
-                yield from self._file_cells(item.document, file, names)
+                yield from self._file_cells(item.document, file, own)
 
     def _file_cells(
         self, document: Document, file: IngestedSource, names: Sequence[str]
@@ -172,7 +193,7 @@ class FileRows:
             if units:
                 continue
             for file in files[str(row[read.column("conv_uid")])]:
-                units.append(FileUnit(file.path, file.title, row.get(read.column("part")), outcome))
+                units.append(FileUnit(read.cells(file), outcome))
                 outcome = outcome.without_cost()
         return [unit for units in of_tasks.values() for unit in units]
 
@@ -181,8 +202,8 @@ class FileRows:
 
     def take(self, positions: Sequence[int]) -> PlainRows:
         """Some of its rows."""
-        rows = list(self.cells(COLUMNS))
-        return PlainRows([dict(zip(COLUMNS, rows[place], strict=True)) for place in positions])
+        rows, names = list(self.cells(self.columns)), self.columns
+        return PlainRows([dict(zip(names, rows[place], strict=True)) for place in positions])
 
     def with_columns(self, added: ForeignFrame) -> ForeignFrame:
         """They are no frame, and become rows or a frame of another kind."""
@@ -197,7 +218,13 @@ class _UnitReader(NamedTuple):
     quoted: Sequence[str]  # columns of quotes
 
     def column(self, name: str) -> str:
-        return f"quire_{name}" if name in self.fields else name
+        return _own_name(name, self.fields)
+
+    def cells(self, file: IngestedSource) -> dict[str, Json]:
+        """Where it stands in a file, and what it says."""
+        names = [name for name in map(self.column, UNIT_COLUMNS) if name in self.row]
+        of_file = {self.column("source"): file.path, self.column("title"): file.title}
+        return {name: of_file.get(name, self.row[name]) for name in names}
 
     def outcome(self, answer: Json) -> RowOutcome:
         """What became of it; the answer itself says which fields it lacks, columns do not."""

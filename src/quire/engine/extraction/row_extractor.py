@@ -173,7 +173,8 @@ class RowExtractor:
             files = read_files(library, paths, text=wishes.text, key=wishes.key)
             asked = resolve_asked(library, schema, wishes.prompt)
             types = wishes.policy.get("block_types", ())
-            frame = FileRows(self._parts.context.ledger, files, types)
+            fields = asked.schema.properties
+            frame = FileRows(self._parts.context.ledger, files, types, fields)
             documents = frame.document_ids
             policy = {**wishes.policy, "per": wishes.policy.get("per") or frame.usual_unit}
             wishes = replace(wishes, policy=policy)

@@ -38,6 +38,13 @@ class SizedBlock(NamedTuple):
     json_bytes: int
 
 
+class LocatedText(NamedTuple):
+    """What a block says, and where it stands in its source."""
+
+    locator: str  # JSON
+    content: str
+
+
 class Documents(Table):
     """Documents and their blocks."""
 
@@ -204,6 +211,10 @@ class Documents(Table):
                 page if isinstance(page, int) else None,
                 size,
             )
+
+    def located_texts(self, document: DocumentId, first: int, last: int) -> list[LocatedText]:
+        """Blocks of a document that follow each other."""
+        return self._list(LocatedText, "located_texts", document=document, first=first, last=last)
 
     def count_blocks(self, documents: Sequence[DocumentId]) -> int:
         """How many blocks these documents have."""

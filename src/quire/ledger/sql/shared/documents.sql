@@ -95,6 +95,11 @@ ORDER BY id
 SELECT block_index, headings, CASE WHEN block_type = 'heading' THEN content ELSE '' END, locator, json_bytes FROM blocks
 WHERE workspace_id = :workspace AND document_id = :document ORDER BY block_index
 
+-- name: located_texts
+-- Blocks of a document that follow each other, each with where it stands in its source.
+SELECT locator, content FROM blocks
+WHERE workspace_id = :workspace AND document_id = :document AND block_index BETWEEN :first AND :last ORDER BY block_index
+
 -- name: count_blocks
 SELECT coalesce(CAST(sum(conv_total_blocks) AS INTEGER), 0) FROM documents
 WHERE workspace_id = :workspace AND id IN (:documents...)
