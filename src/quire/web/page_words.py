@@ -99,6 +99,11 @@ def code(text: str) -> Markup:
     )
 
 
+def percent(rate: float) -> str:
+    """A rate as people say it."""
+    return f"{100 * rate:.1f}".removesuffix(".0") + " %"
+
+
 FILTERS = {
     "ago": ago,
     "cents": cents,
@@ -106,6 +111,7 @@ FILTERS = {
     "code": code,
     "dollars": dollars,
     "duration": duration,
+    "percent": percent,
     "shares": shares,
     "with_query": with_query,
 }

@@ -4,7 +4,13 @@ from fastapi import FastAPI
 
 from quire.server.app import make_app
 from quire.server.site import Site
-from quire.web import documents, home, jump, runs
+from quire.web import (
+    documents,
+    home,
+    jump,
+    review,
+    runs,
+)
 from quire.web.header_numbers import KEPT, HeaderMemory
 from quire.web.pages import add_static_files
 
@@ -12,6 +18,7 @@ PAGES = (
     documents.router,
     home.router,
     jump.router,
+    review.router,
     runs.router,
 )
 

@@ -6,6 +6,7 @@ export class ApiError extends Error {
     super([error.message || `the server answered ${status}`, error.fix].filter(Boolean).join("; "));
     this.status = status;
     this.kind = error.kind ?? "";
+    this.mistakes = error.mistakes ?? []; // each with the pointer of its field
   }
 }
 
@@ -212,7 +213,7 @@ export function ago(seconds) {
 }
 
 const JUMPS = { h: "/", d: "/documents", n: "/new", r: "/runs", s: "/spend" };
-let chord = 0;
+let chord = -Infinity;
 
 export const isTyping = (event) => event.ctrlKey || event.metaKey || event.altKey
   || event.target.closest?.("input, select, textarea, [contenteditable], dialog[open]");
@@ -221,7 +222,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && event.target.matches?.("input, textarea, select")) event.target.blur();
   if (isTyping(event) || event.defaultPrevented) return;
   if (event.timeStamp - chord < 1000 && JUMPS[event.key]) location.assign(JUMPS[event.key]);
-  chord = event.key === "g" ? event.timeStamp : 0;
+  chord = event.key === "g" ? event.timeStamp : -Infinity;
   if (event.key === "/") { event.preventDefault(); document.getElementById("jump")?.focus(); }
   if (event.key === "?") document.getElementById("keys")?.showModal();
 });

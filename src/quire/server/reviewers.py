@@ -1,0 +1,33 @@
+"""Reviewers: under which name somebody decides, and what makes a decision act once."""
+
+from typing import Annotated
+
+from fastapi import Header
+
+from quire.domain.errors import UsageError
+from quire.server.access import AccessRole, Principal, requires
+
+Viewer = Annotated[Principal, requires(AccessRole.VIEWER)]
+Reviewer = Annotated[Principal, requires(AccessRole.REVIEWER)]
+
+CommandKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        description="your own name for this request: sent twice, it acts once",
+    ),
+]
+
+
+def reviewer_name(principal: Principal, who: str) -> str:
+    """Signed-in people are who they are; whoever sits at this machine says who that is."""
+    name = " ".join(who.split())
+    if principal.local:
+        if not name:
+            raise UsageError("say who decides: `who` is the name of the reviewer")
+        return name
+    if name and name != principal.name:
+        raise UsageError(f"you are signed in as {principal.name}; leave `who` out")
+    return principal.name

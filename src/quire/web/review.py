@@ -1,0 +1,260 @@
+"""The review page: the inbox of a run, one item open beside its source, and what was decided."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, NamedTuple
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse
+
+from quire.domain.data import Json
+from quire.domain.errors import NotFound, UsageError
+from quire.domain.ids import RunId
+from quire.domain.reviews import (
+    InboxCounts,
+    InboxFilter,
+    InboxLine,
+    InboxPage,
+    ReviewDecision,
+    ReviewItem,
+    ReviewReason,
+)
+from quire.engine import Engine
+from quire.server.access import AccessRole, AskedEngine
+from quire.server.reviewers import Viewer
+from quire.server.routes.review_bodies import Cursor, RowNumber
+from quire.web.pages import render
+from quire.web.source_marks import MarkedSource, mark_source
+
+router = APIRouter()
+LINES = 50  # of an inbox that are shown at first, and with each look further
+LOOKS = 5  # at parts of an inbox in which the filter took nothing, before a person is asked
+EXCERPT = 120  # characters of a block in the list
+MOST_ITEMS = 12  # that a script may ask for at once
+Words = Annotated[str, Query(max_length=4000)]
+
+
+class LineView(NamedTuple):
+    """What the list shows of an item."""
+
+    task_id: int
+    stage: str
+    title: str
+    block_index: int | None
+    reasons: tuple[ReviewReason, ...]
+    review_state: str
+    reviewer: str | None
+    excerpt: str
+    held_by: str | None
+
+
+class FieldChange(NamedTuple):
+    """A field that a decision changed."""
+
+    name: str
+    before: Json
+    after: Json
+
+
+class DecisionView(NamedTuple):
+    """A decision, and what it changed."""
+
+    decision: ReviewDecision
+    changes: tuple[FieldChange, ...]
+
+
+class ItemView(NamedTuple):
+    """An item as the page shows it."""
+
+    item: ReviewItem
+    source: MarkedSource | None
+    line: LineView
+    decisions: tuple[DecisionView, ...]
+    editable: dict[str, Json]  # what the script makes the editor of
+
+
+class ReasonTab(NamedTuple):
+    """A filter by one reason, with how many items it is the first reason of."""
+
+    words: str
+    filter: str
+    number: int
+    chosen: bool
+
+
+@router.get("/runs/{run}/review")
+def show_review(
+    request: Request,
+    run: RowNumber,
+    principal: Viewer,
+    engine: AskedEngine,
+    filter: Words = "",
+    item: Annotated[int | None, Query(ge=1)] = None,
+) -> HTMLResponse:
+    """Show what wants a person, and the first of it that nobody is at."""
+    problem, chosen = "", InboxFilter()
+    try:
+        chosen = InboxFilter.parse(filter)
+        page = _look(engine, run, chosen)
+    except NotFound:
+        raise
+    except UsageError as error:
+        problem, page = str(error), InboxPage(lines=(), next=None, looked_at=0)
+    free = next((line.task_id for line in page.lines if not line.held_by), None)
+    shown = item or free
+    counts = engine.review.counts(run)
+    return render(
+        request,
+        "review.html",
+        principal,
+        run=engine.queries.head(RunId(run)),
+        lines=[_line_view(line) for line in page.lines],
+        next=page.next,
+        filter=filter,
+        problem=problem,
+        tabs_of_reasons=_reason_tabs(chosen, counts),
+        reviews=_review_tabs(chosen),
+        counts=counts,
+        view=_item_view(engine, run, shown) if shown else None,
+        may_decide=principal.role >= AccessRole.REVIEWER,
+    )
+
+
+@router.get("/runs/{run}/review/lines")
+def show_lines(
+    request: Request,
+    run: RowNumber,
+    principal: Viewer,
+    engine: AskedEngine,
+    filter: Words = "",
+    cursor: Cursor = None,
+) -> HTMLResponse:
+    """The next lines of the list, for the script."""
+    page = _look(engine, run, InboxFilter.parse(filter), cursor)
+    lines = [_line_view(line) for line in page.lines]
+    return render(request, "review_lines.html", principal, lines=lines, next=page.next)
+
+
+@router.get("/runs/{run}/review/items")
+def show_items(
+    request: Request, run: RowNumber, principal: Viewer, engine: AskedEngine, tasks: Words
+) -> HTMLResponse:
+    """Items, for the script, which has them before they are wanted."""
+    numbers = [int(number) for number in tasks.split(",") if number.isdecimal()][:MOST_ITEMS]
+    views = [_item_view(engine, run, number) for number in dict.fromkeys(numbers)]
+    return render(request, "review_items.html", principal, views=views)
+
+
+@router.get("/runs/{run}/decisions")
+def show_decisions(
+    request: Request,
+    run: RowNumber,
+    principal: Viewer,
+    engine: AskedEngine,
+    task: Annotated[int | None, Query(ge=1)] = None,
+    cursor: Cursor = None,
+) -> HTMLResponse:
+    """Show what people decided: who, when, before and after."""
+    page = engine.review.decisions(run, task=task, after=cursor, limit=LINES)
+    return render(
+        request,
+        "decisions.html",
+        principal,
+        run=engine.queries.head(RunId(run)),
+        task=task,
+        decisions=[_decision_view(decision) for decision in page.decisions],
+        next=page.next,
+        cursor=cursor,
+    )
+
+
+def _look(engine: Engine, run: int, chosen: InboxFilter, cursor: str | None = None) -> InboxPage:
+    """The next lines; a narrow filter may take nothing of a part, so some parts are looked at."""
+    page = engine.review.inbox(run, chosen, after=cursor, limit=LINES)
+    for _ in range(LOOKS):
+        if page.lines or page.next is None:
+            break
+        page = engine.review.inbox(run, chosen, after=page.next, limit=LINES)
+    return page
+
+
+def _line_view(line: InboxLine) -> LineView:
+    return LineView(
+        line.task_id,
+        line.stage,
+        line.title,
+        line.block_index,
+        line.reasons,
+        line.review_state,
+        line.reviewer,
+        line.excerpt,
+        line.held_by,
+    )
+
+
+def _item_view(engine: Engine, run: int, task: int) -> ItemView:
+    item = engine.review.item(task)
+    if item.run_id != run:
+        raise NotFound(f"run {run} has no task {task}; it belongs to run {item.run_id}")
+    source = item.source
+    line = LineView(
+        item.task_id,
+        item.stage,
+        source.title if source else "",
+        source.block_index if source else None,
+        item.reasons,
+        item.review_state or "rejected",
+        item.reviewer,
+        source.content[:EXCERPT] if source else "",
+        item.held_by,
+    )
+    return ItemView(
+        item=item,
+        source=mark_source(source.content, item.fields) if source else None,
+        line=line,
+        decisions=tuple(_decision_view(decision) for decision in item.decisions),
+        editable=_editable(item),
+    )
+
+
+def _editable(item: ReviewItem) -> dict[str, Json]:
+    fields: list[Json] = [
+        {
+            "name": field.name,
+            "nullable": field.nullable,
+            "required": field.required,
+            "schema": field.schema,
+        }
+        for field in item.fields
+    ]
+    return {"data": item.data, "fields": fields}
+
+
+def _decision_view(decision: ReviewDecision) -> DecisionView:
+    before, after = decision.before, decision.after
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
+        return DecisionView(decision, ())
+    names = dict.fromkeys([*before, *after])
+    changes = (FieldChange(name, before.get(name), after.get(name)) for name in names)
+    return DecisionView(decision, tuple(pair for pair in changes if pair.before != pair.after))
+
+
+def _reason_tabs(chosen: InboxFilter, counts: InboxCounts) -> list[ReasonTab]:
+    return [
+        ReasonTab(
+            reason.value.replace("_", " "),
+            replace(chosen, reason=reason).as_text(),
+            counts.by_reason.get(reason.value, 0),
+            chosen.reason == reason,
+        )
+        for reason in ReviewReason
+        if counts.by_reason.get(reason.value, 0) or chosen.reason == reason
+    ]
+
+
+def _review_tabs(chosen: InboxFilter) -> list[ReasonTab]:
+    """The same filter over what is undecided, approved, edited, or all of it."""
+    return [
+        ReasonTab(words, replace(chosen, review=words).as_text(), 0, chosen.review == words)
+        for words in ("unreviewed", "approved", "edited", "any")
+    ]

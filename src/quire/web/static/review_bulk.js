@@ -1,0 +1,82 @@
+// One decision about all that a filter takes: the number, five random ones, then the word.
+
+import { actKey, api, attempt, element, tell } from "/static/quire.js";
+
+let seed = 0;
+let preview = null;
+
+export function openBulk(root, reviewer) {
+  const dialog = document.getElementById("bulk");
+  const filter = document.getElementById("bulk-filter");
+  const run = root.dataset.run;
+  filter.value = root.dataset.filter;
+  filter.onchange = () => look(run);
+  document.getElementById("bulk-others").onclick = () => { seed += 1; look(run); };
+  document.getElementById("bulk-approve").onclick = () => decide(run, reviewer, "approve");
+  document.getElementById("bulk-reject").onclick = () => decide(run, reviewer, "reject");
+  dialog.showModal();
+  look(run);
+}
+
+const buttons = () => [document.getElementById("bulk-approve"), document.getElementById("bulk-reject"), document.getElementById("bulk-others")];
+
+async function look(run) {
+  const words = document.getElementById("bulk-count");
+  const sample = document.getElementById("bulk-sample");
+  const filter = document.getElementById("bulk-filter").value;
+  words.className = "";
+  words.textContent = "counting …";
+  for (const one of buttons()) one.disabled = true;
+  try {
+    preview = await api("GET", `/v1/runs/${run}/bulk?${new URLSearchParams({ filter, seed })}`);
+  } catch (error) {
+    preview = null;
+    sample.replaceChildren();
+    words.className = "problem";
+    words.textContent = error.message;
+    return;
+  }
+  const { count, reject_cost: cost } = preview;
+  const amount = count.toLocaleString("en");
+  words.textContent = count ? `${amount} results. ${count > 5 ? "Five of them, drawn at random:" : ""}` : "The filter takes nothing.";
+  sample.replaceChildren(...preview.sample.map(sampleLine));
+  const [approve, reject, others] = buttons();
+  approve.textContent = `Approve ${amount}`;
+  reject.textContent = `Reject ${amount}${cost.cost_usd === null ? "" : ` · asks again for about ${dollars(cost.cost_usd)}`}`;
+  approve.disabled = reject.disabled = !count;
+  others.hidden = count <= 5;
+  others.disabled = false;
+}
+
+const dollars = (usd) => (usd >= 0.1 ? `$${usd.toFixed(2)}` : usd >= 0.0001 ? `$${usd.toFixed(4)}` : `$${usd.toPrecision(2)}`);
+
+function sampleLine(line) {
+  const data = line.data && typeof line.data === "object" ? Object.entries(line.data) : [["answer", line.data]];
+  const values = element("dl", { class: "inner" }, ...data.slice(0, 8).map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", { dir: "auto" }, short(value)))));
+  return element("li", {}, element("p", { class: "quiet small", dir: "auto" }, `#${line.task_id} · ${line.excerpt || line.title}`), values);
+}
+
+const short = (value) => {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.length > 160 ? `${text.slice(0, 160)}…` : text;
+};
+
+async function decide(run, reviewer, move) {
+  const filter = document.getElementById("bulk-filter").value;
+  const note = document.getElementById("bulk-note");
+  if (move === "reject" && !note.value.trim()) { tell("say what is wrong with them: the model is told so when it is asked again"); note.focus(); return; }
+  for (const one of buttons()) one.disabled = true;
+  document.getElementById("bulk-count").textContent = `deciding about ${preview.count.toLocaleString("en")} …`;
+  const body = { ...reviewer.body, move, filter, note: note.value.trim() };
+  const done = await attempt(() => api("POST", `/v1/runs/${run}/bulk`, body, actKey()));
+  if (!done) { await look(run); return; }
+  const skipped = done.skipped ? `, ${done.skipped.toLocaleString("en")} left: others are at them, or they changed` : "";
+  sessionStorage.setItem("after bulk", `${done.decided.toLocaleString("en")} ${move === "approve" ? "approved" : "rejected"}${skipped}`);
+  const place = new URL(location.href);
+  place.searchParams.delete("item");
+  place.searchParams.set("filter", filter);
+  location.assign(place);
+}
+
+const said = sessionStorage.getItem("after bulk");
+if (said) { sessionStorage.removeItem("after bulk"); tell(said); }

@@ -1,0 +1,214 @@
+"""Review over HTTP: the inbox, leases, decisions, and who may do what."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from quire.server.access import AccessRole
+from tests.server.review_sites import answer_texts, clauses, sign_in
+from tests.server.sites import open_site
+
+ANN: Mapping[str, Any] = {"who": "Ann"}
+BO: Mapping[str, Any] = {"who": "Bo"}
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> list[int]:
+    """The tasks of run 1, answered."""
+    return answer_texts(tmp_path, clauses(8))
+
+
+@pytest.fixture
+def client(tmp_path: Path, tasks: list[int]) -> Iterator[TestClient]:
+    with open_site(tmp_path) as client:
+        yield client
+
+
+def post(client: TestClient, path: str, code: int = 200, key: str = "", **body: Any) -> Any:
+    headers = {"Idempotency-Key": key} if key else {}
+    answer = client.post(path, json=body, headers=headers)
+    assert answer.status_code == code, answer.text
+    return answer.json()
+
+
+def get(client: TestClient, path: str, code: int = 200, **query: Any) -> Any:
+    answer = client.get(path, params=query)
+    assert answer.status_code == code, answer.text
+    return answer.json()
+
+
+def test_the_inbox_comes_in_pages_and_takes_a_filter(client: TestClient, tasks: list[int]) -> None:
+    first = get(client, "/v1/runs/1/inbox", limit=5)
+    rest = get(client, "/v1/runs/1/inbox", limit=5, cursor=first["next"])
+    narrow = get(client, "/v1/runs/1/inbox", filter="document=1 text=$300")
+
+    assert [line["task_id"] for line in first["items"] + rest["items"]] == tasks
+    assert rest["next"] is None
+    assert [line["task_id"] for line in narrow["items"]] == [tasks[3]]
+    assert first["items"][0]["excerpt"].startswith("The Tenant of house 0")
+    assert get(client, "/v1/runs/1/inbox/counts")["left"] == 8
+
+
+def test_two_reviewers_are_given_different_items(client: TestClient, tasks: list[int]) -> None:
+    anns = post(client, "/v1/runs/1/inbox/next", **ANN, count=3)["items"]
+    bos = post(client, "/v1/runs/1/inbox/next", **BO, count=3)["items"]
+    again = post(client, "/v1/runs/1/inbox/next", **ANN, count=3)["items"]
+
+    assert [line["task_id"] for line in anns] == tasks[:3]
+    assert [line["task_id"] for line in bos] == tasks[3:6]
+    assert [line["task_id"] for line in again] == tasks[:3]
+    assert {lease["who"] for lease in get(client, "/v1/runs/1/leases")["items"]} == {"Ann", "Bo"}
+
+
+def test_an_item_that_another_holds_is_neither_leased_nor_decided(
+    client: TestClient, tasks: list[int]
+) -> None:
+    post(client, f"/v1/tasks/{tasks[0]}/lease", **ANN)
+
+    refused = post(client, f"/v1/tasks/{tasks[0]}/lease", 409, **BO)
+    both = post(client, "/v1/runs/1/leases", **BO, tasks=tasks[:2])
+    decided = post(client, f"/v1/tasks/{tasks[0]}/approve", 409, **BO)
+
+    assert "Ann" in refused["error"]["message"]
+    assert both["tasks"] == [tasks[1]]
+    assert [(line["task_id"], "Ann" in line["message"]) for line in both["refused"]] == [
+        (tasks[0], True)
+    ]
+    assert "Ann" in decided["error"]["message"]
+
+
+def test_what_is_given_back_goes_to_others(client: TestClient, tasks: list[int]) -> None:
+    post(client, "/v1/runs/1/leases", **ANN, tasks=tasks[:3])
+
+    one = post(client, f"/v1/tasks/{tasks[0]}/release", **ANN)
+    two = post(client, "/v1/runs/1/leases/release", **ANN, tasks=tasks[1:3])
+
+    assert (one["released"], two["released"]) == (1, 2)
+    assert post(client, f"/v1/tasks/{tasks[0]}/lease", **BO)["who"] == "Bo"
+
+
+def test_a_decision_sent_twice_acts_once_and_is_kept(client: TestClient, tasks: list[int]) -> None:
+    path = f"/v1/tasks/{tasks[0]}/approve"
+
+    first = post(client, path, key="once", **ANN, note="seen")
+    second = post(client, path, key="once", **ANN, note="seen")
+    third = post(client, path, 409, key="other", **ANN)
+
+    assert (first["changed"], second["changed"]) == (True, False)
+    assert "approved" in third["error"]["message"]
+    (kept,) = get(client, "/v1/runs/1/decisions")["items"]
+    assert (kept["move"], kept["who"], kept["note"]) == ("approve", "Ann", "seen")
+    assert (
+        get(client, "/v1/runs/1/inbox", filter="review=approved")["items"][0]["reviewer"] == "Ann"
+    )
+
+
+def test_an_edit_tells_every_mistake_at_its_field(client: TestClient, tasks: list[int]) -> None:
+    path = f"/v1/tasks/{tasks[0]}/edit"
+    changes = {"kind": "rent", "words": -1}
+
+    refused = post(client, path, 422, **ANN, changes=changes)["error"]
+    both = post(client, path, 422, **ANN, changes={}, data={})["error"]
+
+    assert refused["kind"] == "EditInvalid"
+    assert {mistake["pointer"] for mistake in refused["mistakes"]} == {"/kind", "/words"}
+    assert "not both" in both["message"]
+    assert get(client, f"/v1/tasks/{tasks[0]}")["review_state"] == "unreviewed"
+
+
+def test_an_edit_changes_what_it_names_and_keeps_the_rest(
+    client: TestClient, tasks: list[int]
+) -> None:
+    before = get(client, f"/v1/tasks/{tasks[0]}")["data"]
+
+    post(client, f"/v1/tasks/{tasks[0]}/edit", **ANN, changes={"party": "Tenant"})
+
+    item = get(client, f"/v1/tasks/{tasks[0]}")
+    assert item["data"] == {**before, "party": "Tenant"}
+    assert item["review_state"] == "edited"
+    assert item["decisions"][0]["before"] == before
+    assert item["decisions"][0]["after"]["party"] == "Tenant"
+    assert [version["origin"] for version in item["versions"]] == ["person", "model"]
+
+
+def test_a_rejection_needs_a_note_and_can_be_taken_back(
+    client: TestClient, tasks: list[int]
+) -> None:
+    path = f"/v1/tasks/{tasks[0]}"
+    cost = get(client, path)["reject_cost"]
+    data = get(client, path)["data"]
+
+    silent = post(client, f"{path}/reject", 422, **ANN, note=" ")
+    post(client, f"{path}/reject", **ANN, note="the owner pays")
+    asked_again = get(client, path)
+    post(client, f"{path}/undo", **ANN)
+    restored = get(client, path)
+
+    assert cost["cost_usd"] == cost["cost_pico"] / 10**12 > 0
+    assert "what is wrong" in silent["error"]["message"]
+    assert asked_again["result_id"] is None or asked_again["review_state"] != "unreviewed"
+    assert (restored["data"], restored["review_state"]) == (data, "unreviewed")
+    assert [kept["move"] for kept in restored["decisions"]] == ["undo", "reject"]
+
+
+def test_many_are_decided_about_after_five_were_seen(client: TestClient, tasks: list[int]) -> None:
+    post(client, f"/v1/tasks/{tasks[0]}/lease", **BO)
+    preview = get(client, "/v1/runs/1/bulk", filter="text=Tenant", seed=3)
+    again = get(client, "/v1/runs/1/bulk", filter="text=Tenant", seed=3)
+
+    body = {**ANN, "move": "approve", "filter": "text=Tenant"}
+    done = post(client, "/v1/runs/1/bulk", key="all", **body)
+    repeated = post(client, "/v1/runs/1/bulk", key="all", **body)
+
+    assert (preview["count"], len(preview["sample"])) == (8, 5)
+    assert preview == again
+    assert (done["decided"], done["skipped"]) == (7, 1)
+    assert repeated["changed"] is False
+    assert get(client, "/v1/runs/1/inbox/counts")["left"] == 1
+
+
+def test_what_is_wrong_with_a_request_is_said_in_one_line(
+    client: TestClient, tasks: list[int]
+) -> None:
+    nameless = post(client, f"/v1/tasks/{tasks[0]}/approve", 422)
+    unknown = post(client, "/v1/tasks/999/approve", 404, **ANN)
+    strange = post(client, f"/v1/tasks/{tasks[0]}/approve", 422, **ANN, colour="red")
+    move = post(client, "/v1/runs/1/bulk", 422, **ANN, move="burn", filter="")
+    filtered = get(client, "/v1/runs/1/inbox", 422, filter="colour=red")
+
+    assert "say who decides" in nameless["error"]["message"]
+    assert "999" in unknown["error"]["message"]
+    assert strange["error"]["message"].startswith("colour")
+    assert move["error"]["message"].startswith("move")
+    assert "reason=" in filtered["error"]["fix"]
+    for path, code in (("/v1/runs/99/inbox", 404), ("/v1/runs/0/inbox", 422)):
+        assert get(client, path, code)["error"]["message"]
+    get(client, f"/v1/tasks/{2**63}", 422)
+    get(client, "/v1/runs/1/inbox", 422, limit=501)
+    get(client, "/v1/runs/1/inbox", 422, cursor="nowhere")
+
+
+def test_a_viewer_looks_and_decides_nothing(client: TestClient, tasks: list[int]) -> None:
+    sign_in(client, "Vi", AccessRole.VIEWER)
+
+    for path in ("inbox", "inbox/counts", "leases", "bulk", "decisions"):
+        get(client, f"/v1/runs/1/{path}")
+    get(client, f"/v1/tasks/{tasks[0]}")
+    for move in ("approve", "edit", "reject", "undo", "lease", "release"):
+        post(client, f"/v1/tasks/{tasks[0]}/{move}", 403, note="n")
+    for path in ("inbox/next", "leases", "leases/release", "bulk"):
+        body: dict[str, Any] = {"tasks": [], "move": "approve", "filter": ""}
+        post(client, f"/v1/runs/1/{path}", 403, **body)
+
+
+def test_people_who_signed_in_decide_as_themselves(client: TestClient, tasks: list[int]) -> None:
+    sign_in(client, "Rae", AccessRole.REVIEWER)
+
+    other = post(client, f"/v1/tasks/{tasks[0]}/approve", 422, **ANN)
+    post(client, f"/v1/tasks/{tasks[0]}/approve")
+
+    assert "signed in as Rae" in other["error"]["message"]
+    assert get(client, "/v1/runs/1/decisions")["items"][0]["who"] == "Rae"

@@ -1,0 +1,281 @@
+"""Review in a real browser: by keyboard, by two people at once, and on a server that goes away."""
+
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.server.review_sites import answer_texts, clauses, record_of
+from tests.time_limits import load
+from tests.web.browser import ServedSite, axe_violations, serve_site, take_pictures
+
+REVIEW = "/runs/1/review"
+
+
+def open_review(page: Page, site: ServedSite, who: str, query: str = "") -> None:
+    """Open the inbox of run 1, and say who one is if that is asked."""
+    page.add_init_script(f"location.protocol === 'http:' && (localStorage.reviewer ??= '{who}')")
+    page.goto(site.url + REVIEW + query)
+    wait_ready(page)
+
+
+def wait_ready(page: Page) -> None:
+    page.wait_for_selector("#review[data-ready]")
+
+
+def open_task(page: Page) -> int:
+    """The task whose item is open."""
+    return int(page.locator("article.item").get_attribute("data-task") or 0)
+
+
+def press(page: Page, key: str, task: int) -> None:
+    """Press a key that leads to another item, and wait until that is there."""
+    page.keyboard.press(key)
+    expect(page.locator(f'article.item[data-task="{task}"]')).to_be_visible()
+
+
+def wait_saved(page: Page) -> None:
+    expect(page.locator("#saving")).to_be_empty()
+
+
+def test_the_name_is_asked_for_once_and_a_result_is_decided_by_one_key(
+    tmp_path: Path, page: Page
+) -> None:
+    tasks = answer_texts(tmp_path, clauses(6))
+    with serve_site(tmp_path, workers=0) as site:
+        page.goto(site.url + REVIEW)
+        page.get_by_label("Your name").fill("Ann  Marsh")
+        page.keyboard.press("Enter")
+        wait_ready(page)
+        press(page, "a", tasks[1])
+        press(page, "j", tasks[2])
+        press(page, "k", tasks[1])
+        press(page, "s", tasks[2])
+        wait_saved(page)
+        page.reload()
+        wait_ready(page)
+
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        assert open_task(page) == tasks[2]
+        assert f"item={tasks[2]}" in page.url
+        assert [
+            (kept.task_id, kept.move, kept.who)
+            for kept in site.engine.review.decisions(1).decisions
+        ] == [(tasks[0], "approve", "Ann Marsh")]
+        expect(page.locator("#left")).to_have_text("5")
+
+
+def test_an_edit_with_a_mistake_stays_open_and_says_so_at_its_field(
+    tmp_path: Path, page: Page
+) -> None:
+    tasks = answer_texts(tmp_path, clauses(4))
+    with serve_site(tmp_path, workers=0) as site:
+        before = record_of(site.engine, tasks[0])
+        open_review(page, site, "Ann")
+        page.keyboard.press("e")
+        expect(page.get_by_label("kind")).to_be_focused()
+        page.keyboard.press("Tab")
+        page.keyboard.press("Control+a")
+        page.keyboard.type("x" * 81)
+        page.get_by_role("button", name="null: no party").click()
+        page.get_by_label("words").fill("many")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("must be a whole number")).to_be_visible()
+        page.get_by_label("words").fill("7")
+        page.keyboard.press("Enter")
+        headline = page.get_by_label("headline")
+        expect(headline).to_have_attribute("aria-invalid", "true")
+        expect(headline).to_be_focused()
+        assert axe_violations(page) == []
+        headline.fill("Rent")
+        page.get_by_role("button", name="Add to terms").click()
+        page.keyboard.type("May")
+        press(page, "Enter", tasks[1])
+
+        item = site.engine.review.item(tasks[0])
+
+    assert isinstance(before["terms"], list)
+    assert item.data == {
+        **before,
+        "headline": "Rent",
+        "party": None,
+        "words": 7,
+        "terms": [*before["terms"], "May"],
+    }
+    assert item.review_state == "edited"
+
+
+def test_what_was_written_survives_leaving_the_editor(tmp_path: Path, page: Page) -> None:
+    answer_texts(tmp_path, clauses(3))
+    with serve_site(tmp_path, workers=0) as site:
+        open_review(page, site, "Ann")
+        page.keyboard.press("e")
+        page.get_by_label("headline").fill("half")
+        page.keyboard.press("Escape")
+        expect(page.locator(".edit-form")).to_have_count(0)
+        page.keyboard.press("e")
+
+        expect(page.get_by_label("headline")).to_have_value("half")
+
+
+def test_a_rejection_says_its_cost_and_can_be_undone(tmp_path: Path, page: Page) -> None:
+    tasks = answer_texts(tmp_path, clauses(4))
+    with serve_site(tmp_path, workers=0) as site:
+        open_review(page, site, "Ann")
+        expect(page.locator('[data-act="reject"]')).to_contain_text("asks again for about $0.")
+        page.keyboard.press("r")
+        expect(page.get_by_role("dialog", name="Reject")).to_be_visible()
+        page.keyboard.press("Enter")  # without a note it stays
+        page.keyboard.type("the owner pays")
+        press(page, "Enter", tasks[1])
+        wait_saved(page)
+        rejected = site.engine.review.item(tasks[0])
+        press(page, "u", tasks[0])
+        expect(page.get_by_label("Earlier")).to_contain_text("taken back by Ann")
+        restored = site.engine.review.item(tasks[0])
+
+    assert rejected.decisions[0].note == "the owner pays"
+    assert rejected.result_id is None
+    assert restored.review_state == "unreviewed"
+
+
+def test_what_the_server_refuses_comes_back_with_the_reason(tmp_path: Path, page: Page) -> None:
+    tasks = answer_texts(tmp_path, clauses(4))
+    with serve_site(tmp_path, workers=0) as site:
+        open_review(page, site, "Ann")
+        site.engine.review.give_back("Ann")
+        site.engine.review.approve(tasks[0], "Bo")
+        page.keyboard.press("a")
+
+        expect(page.locator(".message.error")).to_contain_text(f"#{tasks[0]} is not approved")
+        expect(page.locator(f'article.item[data-task="{tasks[0]}"]')).to_contain_text(
+            "approved by Bo"
+        )
+        assert len(site.engine.review.decisions(1).decisions) == 1
+
+
+def test_decisions_wait_for_a_server_that_is_away_and_survive_a_closed_page(
+    tmp_path: Path, page: Page
+) -> None:
+    tasks = answer_texts(tmp_path, clauses(5))
+    with serve_site(tmp_path, workers=0) as site:
+        open_review(page, site, "Ann")
+        page.wait_for_function(f"document.querySelector('li[data-task=\"{tasks[1]}\"]')")
+        page.wait_for_load_state("networkidle")
+    page.keyboard.press("a")
+    expect(page.locator("#saving")).to_contain_text("not saved yet: 1")
+    page.on("dialog", lambda question: question.accept())  # leave, though it is not saved
+    page.goto("about:blank")
+
+    with serve_site(tmp_path, workers=0, port=site.port) as again:
+        page.goto(again.url + REVIEW)
+        wait_ready(page)
+        wait_saved(page)
+
+        assert [kept.task_id for kept in again.engine.review.decisions(1).decisions] == [tasks[0]]
+
+
+def test_many_are_decided_about_after_the_number_and_five_were_seen(
+    tmp_path: Path, page: Page
+) -> None:
+    answer_texts(tmp_path, clauses(9))
+    with serve_site(tmp_path, workers=0) as site:
+        open_review(page, site, "Ann", "?filter=text%3DTenant")
+        page.get_by_role("button", name="Decide about all of these").click()
+        expect(page.locator("#bulk-count")).to_contain_text("9 results")
+        expect(page.locator("#bulk-sample > li")).to_have_count(5)
+        assert axe_violations(page) == []
+        page.get_by_role("button", name="Approve 9").click()
+        expect(page.locator(".message")).to_contain_text("9 approved")
+
+        assert site.engine.review.counts(1).left == 0
+
+
+def test_two_reviewers_at_once_never_have_the_same_item(tmp_path: Path, page: Page) -> None:
+    tasks = answer_texts(tmp_path, clauses(24))
+    browser = page.context.browser
+    assert browser is not None
+    context = browser.new_context()
+    context.set_default_timeout(30_000 * load())
+    other = context.new_page()
+    with serve_site(tmp_path, workers=0) as site:
+        open_review(page, site, "Ann")
+        open_review(other, site, "Bo")
+        seen: dict[str, list[int]] = {"Ann": [], "Bo": []}
+        while page.locator("#nothing").count() == 0 or other.locator("#nothing").count() == 0:
+            for who, reviewer in (("Ann", page), ("Bo", other)):
+                if reviewer.locator("article.item").count() == 0:
+                    continue
+                task = open_task(reviewer)
+                seen[who].append(task)
+                reviewer.keyboard.press("a")
+                gone = f'#place > :not(article[data-task="{task}"], p)'
+                reviewer.wait_for_selector(gone)
+            if len(seen["Ann"]) + len(seen["Bo"]) > 100:
+                break
+        wait_saved(page)
+        wait_saved(other)
+        kept = site.engine.review.decisions(1, limit=100).decisions
+
+    context.close()
+    assert not set(seen["Ann"]) & set(seen["Bo"])
+    assert sorted(seen["Ann"] + seen["Bo"]) == tasks
+    assert {(one.task_id, one.who) for one in kept} == {
+        (task, who) for who, done in seen.items() for task in done
+    }
+
+
+def test_the_next_item_waits_for_no_request(tmp_path: Path, page: Page) -> None:
+    tasks = answer_texts(tmp_path, clauses(30))
+    asked: list[str] = []
+    with serve_site(tmp_path, workers=0) as site:
+        open_review(page, site, "Ann")
+        page.wait_for_load_state("networkidle")
+        page.on("request", lambda request: asked.append(f"{request.method} {request.url}"))
+        held = page.evaluate(
+            """() => new Promise((done) => {
+                const real = window.fetch;
+                window.fetch = () => new Promise(() => {});
+                document.dispatchEvent(new KeyboardEvent("keydown", { key: "a", bubbles: true }));
+                requestAnimationFrame(() => {
+                    window.fetch = real;
+                    done(Number(document.querySelector("article.item").dataset.task));
+                });
+            })"""
+        )
+        assert held == tasks[1]  # though no request was answered
+        page.reload()
+        wait_ready(page)
+        page.wait_for_load_state("networkidle")
+        asked.clear()
+        for _ in range(12):
+            page.keyboard.press("a")
+            wait_saved(page)
+        took = page.evaluate("performance.getEntriesByName('next item').map((one) => one.duration)")
+
+    decisions = [line for line in asked if line.endswith("/approve")]
+    others = [line for line in asked if "/leases" in line or "/items" in line]
+    assert len(decisions) == 12
+    assert len(others) <= 12  # items come several at a time: two requests for every few
+    print(f"from key to the next item painted: {sorted(took)[len(took) // 2]:.0f} ms")  # noqa: T201
+
+
+def test_the_page_is_for_everybody_and_looks_as_it_should(
+    tmp_path: Path, page: Page, pictures: Path
+) -> None:
+    tasks = answer_texts(tmp_path, clauses(12))
+    with serve_site(tmp_path, workers=0) as site:
+        site.engine.review.edit(
+            tasks[3],
+            {**record_of(site.engine, tasks[3]), "party": "Landlord"},
+            "Bo",
+        )
+        open_review(page, site, "Ann", f"?filter=review%3Dany&item={tasks[3]}")
+        assert axe_violations(page) == []
+        page.emulate_media(color_scheme="dark")
+        assert axe_violations(page) == []
+        take_pictures(page, "review", pictures)
+        assert axe_violations(page) == []
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= 390
+        page.goto(f"{site.url}/runs/1/decisions")
+        assert axe_violations(page) == []

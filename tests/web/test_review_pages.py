@@ -1,0 +1,154 @@
+"""The review page as it first comes: complete without a script, and harmless whatever is in it."""
+
+from pathlib import Path
+
+from quire.server.access import AccessRole
+from tests.server.review_sites import answer_texts, clauses, open_ledger_of, record_of, sign_in
+from tests.server.sites import open_site
+
+HOSTILE = (
+    "</script><script>alert(1)</script><img src=x onerror=alert(2)> \"' \x1b[31mred \u202egnp.exe"
+)
+
+
+def test_the_page_comes_with_the_first_item_and_its_words_marked(tmp_path: Path) -> None:
+    tasks = answer_texts(tmp_path, clauses(3))
+
+    with open_site(tmp_path) as client:
+        page = client.get("/runs/1/review").text
+
+    assert f'data-task="{tasks[0]}"' in page
+    assert '<b id="left">3</b> left of 3' in page
+    assert '<div class="block text" dir="auto">' in page
+    assert '<mark data-field="' in page
+    assert page.count("<li data-task=") == 4  # three lines, and the template of the open item
+    assert "asks again for about" in page
+    assert 'style="' not in page
+
+
+def test_what_others_are_at_is_not_opened(tmp_path: Path) -> None:
+    tasks = answer_texts(tmp_path, clauses(3))
+    with open_ledger_of(tmp_path) as engine:
+        engine.review.hold(tasks[0], "Ann")
+
+    with open_site(tmp_path) as client:
+        page = client.get("/runs/1/review").text
+        named = client.get("/runs/1/review", params={"item": tasks[0]}).text
+
+    assert f'aria-label="Task {tasks[1]} of' in page
+    assert "Ann is at it" in page
+    assert f'aria-label="Task {tasks[0]} of' in named
+
+
+def test_an_address_holds_the_filter_and_a_wrong_one_is_said(tmp_path: Path) -> None:
+    tasks = answer_texts(tmp_path, clauses(3))
+
+    with open_site(tmp_path) as client:
+        narrow = client.get("/runs/1/review", params={"filter": "text=$200"}).text
+        wrong = client.get("/runs/1/review", params={"filter": "colour=red"})
+        empty = client.get("/runs/1/review", params={"filter": "text=nowhere"}).text
+
+    assert f'aria-label="Task {tasks[2]} of' in narrow
+    assert 'value="text=$200"' in narrow
+    assert wrong.status_code == 200
+    assert "a filter knows no" in wrong.text
+    assert "The filter takes nothing" in empty
+
+
+def test_a_decided_run_says_what_to_do_next(tmp_path: Path) -> None:
+    tasks = answer_texts(tmp_path, clauses(2))
+    with open_ledger_of(tmp_path) as engine:
+        for task in tasks:
+            engine.review.approve(task, "Ann")
+
+    with open_site(tmp_path) as client:
+        page = client.get("/runs/1/review").text
+        all_of_them = client.get("/runs/1/review", params={"filter": "review=any"}).text
+
+    assert "all 2 are decided" in page
+    assert "by Ann" in all_of_them
+
+
+def test_runs_and_items_that_are_not_there_are_not_found(tmp_path: Path) -> None:
+    tasks = answer_texts(tmp_path, clauses(1))
+    answer_texts(tmp_path, clauses(2), name="other")
+
+    with open_site(tmp_path) as client:
+        codes = [
+            client.get(path).status_code
+            for path in (
+                "/runs/9/review",
+                f"/runs/2/review?item={tasks[0]}",
+                "/runs/1/review/items?tasks=999",
+                "/runs/9/decisions",
+            )
+        ]
+
+    assert codes == [404, 404, 404, 404]
+
+
+def test_the_script_is_given_items_and_lines_in_the_same_html(tmp_path: Path) -> None:
+    tasks = answer_texts(tmp_path, clauses(3))
+
+    with open_site(tmp_path) as client:
+        path = f"/runs/1/review/items?tasks={tasks[1]},{tasks[2]},{tasks[1]}"
+        items = client.get(path).text
+        lines = client.get("/runs/1/review/lines").text
+
+    assert items.count("<article") == 2
+    assert "<html" not in items + lines
+    assert lines.count("<li data-task=") == 3
+
+
+def test_hostile_text_is_shown_as_text_everywhere(tmp_path: Path) -> None:
+    tasks = answer_texts(tmp_path, [f"The Tenant pays {HOSTILE}", "Another."])
+    with open_ledger_of(tmp_path) as engine:
+        changed = {**record_of(engine, tasks[0]), "party": HOSTILE, "terms": [HOSTILE]}
+        engine.review.edit(tasks[0], changed, f"Ann {HOSTILE}", note=HOSTILE)
+        engine.review.reject(tasks[0], HOSTILE, "Bo")
+        engine.review.undo(tasks[0], "Bo")
+
+    with open_site(tmp_path) as client:
+        pages = [
+            client.get(path).text
+            for path in (
+                f"/runs/1/review?item={tasks[0]}&filter=review%3Dany",
+                "/runs/1/decisions",
+                f"/runs/1/review/items?tasks={tasks[0]}",
+                "/runs/1/review/lines?filter=review%3Dany",
+            )
+        ]
+        filtered = client.get("/runs/1/review", params={"filter": HOSTILE}).text
+
+    for page in (*pages, filtered):
+        assert "<script>alert" not in page
+        assert "<img src=x" not in page
+    assert "\x1b" not in "".join(pages)
+
+
+def test_a_viewer_is_shown_no_buttons(tmp_path: Path) -> None:
+    answer_texts(tmp_path, clauses(2))
+
+    with open_site(tmp_path) as client:
+        sign_in(client, "Vi", AccessRole.VIEWER)
+        page = client.get("/runs/1/review").text
+
+    assert 'data-act="approve"' not in page
+    assert 'data-may-decide=""' in page
+
+
+def test_decisions_say_who_when_before_and_after(tmp_path: Path) -> None:
+    tasks = answer_texts(tmp_path, clauses(2))
+    with open_ledger_of(tmp_path) as engine:
+        data = record_of(engine, tasks[0])
+        engine.review.edit(tasks[0], {**data, "party": "Landlord"}, "Ann", note="as it says")
+
+    with open_site(tmp_path) as client:
+        page = client.get("/runs/1/decisions").text
+        other = client.get(f"/runs/1/decisions?task={tasks[1]}").text
+
+    assert "edited" in page
+    assert '<b class="name">Ann</b>' in page
+    assert "as it says" in page
+    assert "Landlord" in page
+    assert "Nobody has decided" in other
