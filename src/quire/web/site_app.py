@@ -5,11 +5,16 @@ from fastapi import FastAPI
 from quire.server.app import make_app
 from quire.server.site import Site
 from quire.web import (
+    calls,
     documents,
+    experiments,
     home,
     jump,
+    recipes,
     review,
     runs,
+    settings,
+    spend,
 )
 from quire.web.header_numbers import KEPT, HeaderMemory
 from quire.web.pages import add_static_files
@@ -20,6 +25,11 @@ PAGES = (
     jump.router,
     review.router,
     runs.router,
+    calls.router,
+    recipes.router,
+    spend.router,
+    settings.router,
+    experiments.router,
 )
 
 

@@ -168,6 +168,7 @@ export function follow(path, tell) {
     source = new EventSource(path);
     source.onopen = () => { const was = away; wait = 1000; setAway(false); if (was) tell(null); };
     source.onmessage = (event) => tell(event);
+    for (const kind of ["progress", "run_event"]) source.addEventListener(kind, tell);
     source.onerror = () => {
       setAway(true);
       if (source.readyState !== EventSource.CLOSED) return; // it tries again by itself

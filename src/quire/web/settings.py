@@ -1,0 +1,59 @@
+"""The page of settings: keys, models, policy and webhooks; its forms act through the HTTP API."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse
+
+from quire.domain.errors import Error
+from quire.engine import Engine
+from quire.engine.model_list import read_model_list
+from quire.engine.result_pages import shown_value
+from quire.providers.vendors import PROVIDER_NAMES
+from quire.recipes.policy_layers import resolve_policy
+from quire.server.access import AccessRole, AskedEngine, Principal, find_principal
+from quire.web.pages import render
+
+router = APIRouter()
+
+
+@router.get("/settings")
+def show_settings(
+    request: Request,
+    principal: Annotated[Principal, Depends(find_principal)],
+    engine: AskedEngine,
+) -> HTMLResponse:
+    """Show what this workspace is set to; keys by their last four characters, and to admins."""
+    admin = principal.role >= AccessRole.ADMIN
+    keys, problems = _keys(engine) if admin else ([], [])
+    models = read_model_list()
+    return render(
+        request,
+        "settings.html",
+        principal,
+        admin=admin,
+        keys=keys,
+        problems=problems,
+        providers=PROVIDER_NAMES,
+        webhooks=engine.webhooks.list() if admin else [],
+        models=sorted(models.known.values(), key=lambda facts: facts.name),
+        priced_on=models.made,
+        policy=_policy(engine),
+    )
+
+
+def _keys(engine: Engine) -> tuple[list[object], list[str]]:
+    found, problems = engine.keys.listing()
+    return list(found), [str(problem) for problem in problems if isinstance(problem, Error)]
+
+
+def _policy(engine: Engine) -> list[tuple[str, str, str]]:
+    """What runs that begin now are told unless their order says otherwise: name, value, source."""
+    settings = engine.settings
+    layers = [("quire.toml", settings.file_policy), ("environment", settings.environment_policy)]
+    sourced = resolve_policy(layers)
+    return [
+        (name, shown_value(pair.get("value")), str(pair.get("source") or ""))
+        for name, pair in sourced.as_json().items()
+        if isinstance(pair, dict)
+    ]
