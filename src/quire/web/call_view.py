@@ -14,6 +14,7 @@ from quire.gates.packed_json import refused_record
 from quire.ledger.tables.views import AttemptView, MemberView
 
 COLOURS = 6  # that wire ids take in turn
+UID = "block_uid"  # the field that names a task on the wire
 MOST_COMPARED = 2000  # lines of an answer
 
 
@@ -110,7 +111,7 @@ def _fields(answer: str, member: MemberView) -> dict[str, str]:
     record = refused_record(answer, member.wire_id)
     if not isinstance(record, Mapping):
         return {} if record is None else {"answer": shown_value(record)}
-    return {name: shown_value(value) for name, value in record.items()}
+    return {name: shown_value(value) for name, value in record.items() if name != UID}
 
 
 def compare_answers(attempts: Sequence[AttemptView]) -> list[DiffLine]:

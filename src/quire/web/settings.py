@@ -15,6 +15,7 @@ from quire.server.access import AccessRole, AskedEngine, Principal, find_princip
 from quire.web.pages import render
 
 router = APIRouter()
+KEYLESS = ("simulated", "local")
 
 
 @router.get("/settings")
@@ -34,7 +35,7 @@ def show_settings(
         admin=admin,
         keys=keys,
         problems=problems,
-        providers=PROVIDER_NAMES,
+        providers=[name for name in PROVIDER_NAMES if name not in KEYLESS],
         webhooks=engine.webhooks.list() if admin else [],
         models=sorted(models.known.values(), key=lambda facts: facts.name),
         priced_on=models.made,

@@ -1,0 +1,129 @@
+"""Pages of calls, recipes, money, settings and experiments: what they say, and what they hide."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from quire.domain.accounts import Secret
+from quire.engine import Engine, open_engine
+from quire.engine.curl_commands import curl_command
+from quire.pipeline.calls.prepare import prepare
+from quire.pipeline.contexts import Contexts
+from quire.pipeline.stages.expand import expand
+from tests.server.sites import open_site
+from tests.web.test_run_pages import start
+from tests.world import METADATA, sentences
+
+KEY = "sk-ant-" + "k" * 40 + "tail"
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    """An engine on the ledger that the site of this test shows, with a model that misbehaves."""
+    environment = {"QUIRE_SIMULATED_FAULTS": "wrong=0.2"}
+    with open_engine(str(tmp_path / "quire.db"), environment=environment) as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(tmp_path: Path, engine: Engine) -> Iterator[TestClient]:
+    """Who looks at the site."""
+    with open_site(tmp_path) as opened:
+        yield opened
+
+
+def test_a_call_shows_prompt_answer_and_verdicts(
+    engine: Engine, client: TestClient, tmp_path: Path
+) -> None:
+    texts = [*sentences(11), "<script>alert('block')</script>"]
+    run = start(engine, tmp_path, texts, pack_size=4, max_tries=2)
+    run.wait()
+    calls = engine.queries.requests(run.id)
+
+    pages = [client.get(f"/calls/{call.id}") for call in calls]
+
+    assert {page.status_code for page in pages} == {200}
+    first = engine.queries.exchange(calls[0].id)
+    assert f'wire-0">{first.members[0].wire_id}<' in pages[0].text
+    assert first.attempts[0].cost_basis == "usage"
+    assert "usage</td>" in pages[0].text
+    assert any("retry</span>" in page.text for page in pages)
+    assert not any("<script>alert" in page.text for page in pages)
+    assert any("&lt;script&gt;alert" in page.text for page in pages)
+    assert "Copy as curl" not in pages[0].text  # nobody is called: it is simulated
+
+
+def test_a_call_can_be_made_by_hand_without_its_key(engine: Engine, tmp_path: Path) -> None:
+    file = tmp_path / "text.txt"
+    file.write_text("It is raining; isn't it?")
+    engine.ingest(str(file))
+    run = engine.run(schema=METADATA, model="anthropic/claude-haiku-5-5")
+    contexts = Contexts(engine.registry)
+    with engine.ledger.transaction() as tx:
+        (stage,) = tx.runs.stages_of_run(run.id)
+        expand(tx, contexts, stage)
+        (lane,) = tx.requests.open_lanes(engine.runtime.now())
+        prepare(tx, contexts, contexts.of_lane(tx, lane), engine.runtime.now())
+    (line,) = engine.queries.requests(run.id)
+
+    command = curl_command(engine.context, line.id)
+
+    assert command.startswith("curl https://api.anthropic.com/")
+    assert "$API_KEY" in command
+    assert "It is raining" in command
+
+
+def test_recipes_are_shown_by_name_and_files_are_not_read(client: TestClient) -> None:
+    listed = client.get("/recipes").text
+    shown = client.get("/recipes/dialectic").text
+    secret = client.get("/recipes/pyproject.toml")
+
+    assert 'href="/recipes/dialectic"' in listed
+    assert "antithesis reads thesis" in shown
+    assert "min_length" in shown
+    assert secret.status_code == 404
+
+
+def test_spend_is_shown_by_anything_and_wallets_beside_it(
+    engine: Engine, client: TestClient, tmp_path: Path
+) -> None:
+    run = start(engine, tmp_path, sentences(8), pack_size=4)
+    run.wait()
+    engine.wallets.create("team", 5)
+
+    pages = {by: client.get(f"/spend?by={by}") for by in ("run", "stage", "model", "day", "key")}
+    wrong = client.get("/spend?by=colour")
+
+    assert {page.status_code for page in pages.values()} == {200}
+    assert "simulated/small" in pages["model"].text
+    assert "Forecast against actual" in pages["run"].text
+    assert "team" in pages["run"].text
+    assert wrong.status_code == 422
+
+
+def test_settings_show_the_last_four_of_keys_and_policy_with_its_source(
+    engine: Engine, client: TestClient, tmp_path: Path
+) -> None:
+    engine.keys.add("anthropic", "mine", Secret(KEY))
+
+    page = client.get("/settings").text
+
+    assert "…tail" in page
+    assert KEY not in page
+    assert "max_tries" in page
+    assert "built-in" in page
+    assert "anthropic/claude-haiku-5-5" in page
+
+
+def test_an_experiment_is_shown_as_its_run_and_says_how_its_report_is_made(
+    engine: Engine, client: TestClient, tmp_path: Path
+) -> None:
+    run = start(engine, tmp_path, sentences(4), pack_size=4)
+    run.wait()
+
+    page = client.get(f"/experiments/{run.id}").text
+
+    assert f"quire judge report {run.id} --to report" in page
+    assert f'href="/runs/{run.id}"' in page
