@@ -20,7 +20,7 @@ class ContextProperties:
 
     context: EngineContext
 
-    def ___(self) -> str:
+    def __repr__(self) -> str:
         """Say which ledger, never with a password."""
         where = self.context.ledger.url.rpartition("@")[2].partition("?")[0]
         return f"<quire engine on {where}>"
