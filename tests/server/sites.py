@@ -6,6 +6,7 @@ from pathlib import Path
 
 from fastapi.testclient import TestClient
 
+from quire.domain.data import Json
 from quire.engine import open_engine
 from quire.server.site import Site, SiteSettings
 from quire.web.site_app import make_site_app
@@ -13,7 +14,7 @@ from quire.web.site_app import make_site_app
 OWN_HOST = "http://localhost"
 
 
-SCHEMA = {
+SCHEMA: dict[str, Json] = {
     "title": "clause",
     "type": "object",
     "properties": {"party": {"type": "string"}, "amount": {"type": "integer"}},

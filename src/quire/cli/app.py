@@ -74,6 +74,8 @@ _COMMANDS = {
     "limits": OwnCommand(PREPARE, "limits:app"),
     "webhooks": OwnCommand(PREPARE, "webhooks:app"),
     "wallet": OwnCommand(PREPARE, "wallets:app"),
+    "policy": OwnCommand(PREPARE, "policy:app"),
+    "token": OwnCommand(PREPARE, "tokens:app"),
     "rehearse": OwnCommand(RUN, "rehearse:app"),
     "local": OwnCommand(RUN, "local:app"),
 }

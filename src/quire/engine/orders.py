@@ -20,6 +20,7 @@ from quire.engine.embedders import refuse_as_answerer, with_embedders
 from quire.engine.kept_schemas import SchemaSource
 from quire.engine.library import Library, Over
 from quire.engine.wallets import Dollars
+from quire.engine.workspace_policy import settings_layers, with_workspace_policy
 from quire.export.result_selection import choose_stage
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.runs import ProbeQuestion
@@ -112,7 +113,8 @@ class Orders:
         elif per is not None:
             raise UsageError("per is for schemas; a recipe's stages say what they are about")
         unit = EVERY_BLOCK if per is None else parse_per(per)
-        order = resolve_order(self._context.settings, asked, own, policy, others, unit)
+        settings = with_workspace_policy(self._context)
+        order = resolve_order(settings, asked, own, policy, others, unit)
         return with_probed_size(self._context.ledger, order)
 
     def _read_asked(
@@ -202,20 +204,17 @@ def resolve_order(
     others: Sequence[str] = (),
     per: Per = EVERY_BLOCK,
 ) -> Order:
-    """Resolve models and policy: flag over schema over quire.toml over environment over built-in.
+    """Resolve models and policy, the most specific layer first; quire.toml over environment.
 
     `model` is the run's own, `others` are asked besides by stages that ask all.
     A schema is a recipe of one stage; only its wishes are a layer of their own.
     """
     schema = asked if isinstance(asked, Schema) else None
-    policy = resolve_policy(
-        [
-            (FLAG, _given_flags(overrides)),
-            ("schema", schema_layer(schema) if schema else {}),
-            ("quire.toml", settings.file_policy),
-            ("environment", settings.environment_policy),
-        ]
-    )
+    own_layers = [
+        (FLAG, _given_flags(overrides)),
+        ("schema", schema_layer(schema) if schema else {}),
+    ]
+    policy = resolve_policy([*own_layers, *settings_layers(settings)])
     if isinstance(asked, Schema):
         params = Params(temperature=policy.policy.temperature, effort=policy.policy.effort)
         asked = extraction_recipe(asked, params, per)

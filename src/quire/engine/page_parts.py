@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from quire.engine.context_properties import ContextProperties
 
 if TYPE_CHECKING:
+    from quire.engine.access_tokens import AccessTokens
     from quire.engine.export_streams import ExportStreams
     from quire.engine.listings import Listings
     from quire.engine.pack_strips import PackStrips
     from quire.engine.result_pages import ResultPages
     from quire.engine.uploads import Uploads
+    from quire.engine.workspace_policy import WorkspacePolicy
 
 
 class PageParts(ContextProperties):
@@ -52,3 +54,17 @@ class PageParts(ContextProperties):
         from quire.engine.export_streams import ExportStreams
 
         return ExportStreams(self.context)
+
+    @cached_property
+    def access_tokens(self) -> AccessTokens:
+        """Who may ask a server."""
+        from quire.engine.access_tokens import AccessTokens
+
+        return AccessTokens(self.context)
+
+    @cached_property
+    def workspace_policy(self) -> WorkspacePolicy:
+        """What the workspace decides about its runs."""
+        from quire.engine.workspace_policy import WorkspacePolicy
+
+        return WorkspacePolicy(self.context)

@@ -9,6 +9,7 @@ from quire.domain.ids import LOCAL, WorkspaceId
 from quire.ledger.connection import Connection, Database
 from quire.ledger.sqlite import SqliteDatabase
 from quire.ledger.statements import migrations
+from quire.ledger.tables.access import Access
 from quire.ledger.tables.attempts import Attempts
 from quire.ledger.tables.audits import Audits
 from quire.ledger.tables.batches import Batches
@@ -120,6 +121,11 @@ class Transaction:
     def limit_profiles(self) -> LimitProfiles:
         """What people say that models allow."""
         return LimitProfiles(self.connection, self.workspace)
+
+    @property
+    def access(self) -> Access:
+        """Who may ask, and what the workspace decided."""
+        return Access(self.connection, self.workspace)
 
     @property
     def list_pages(self) -> ListPages:

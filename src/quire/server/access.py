@@ -6,26 +6,32 @@ its own name this machine's address (rebinding). So the Host must be a name of o
 changes something must come from a page of ours, or from no page at all.
 """
 
-from enum import IntEnum
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import Depends, Request
 
+from quire.domain.access import AccessRole
 from quire.domain.errors import UsageError
 from quire.engine import Engine
 from quire.server.site import Site
 
+__all__ = [
+    "AccessRole",
+    "AskedEngine",
+    "Forbidden",
+    "Principal",
+    "Unauthorized",
+    "find_engine",
+    "find_principal",
+    "refusal_of_request",
+    "requires",
+    "site_of",
+    "token_of",
+]
+
+COOKIE = "quire_token"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_PAGES = frozenset({"same-origin", "none"})  # what a browser says of requests that we want
-
-
-class AccessRole(IntEnum):
-    """What somebody may do; each may do what those before it may."""
-
-    VIEWER = 1  # look at everything but keys
-    REVIEWER = 2  # decide about results
-    OPERATOR = 3  # bring documents in, start and steer runs
-    ADMIN = 4  # keys, tokens, wallets, policy
 
 
 class Principal(NamedTuple):
@@ -51,12 +57,25 @@ def site_of(request: Request) -> Site:
     return site
 
 
+def token_of(request: Request) -> str:
+    """The token that a request came with, in its header or its cookie; empty: with none."""
+    kind, _, given = request.headers.get("authorization", "").partition(" ")
+    if given:
+        return given.strip() if kind.lower() == "bearer" else ""
+    return request.cookies.get(COOKIE, "")
+
+
 def find_principal(request: Request) -> Principal:
     """Who sent a request."""
     site = site_of(request)
     if site.settings.local:
         return Principal("", AccessRole.ADMIN, site.settings.workspace, local=True)
-    raise Unauthorized("sign in, or send a token: Authorization: Bearer qt_…")
+    token = token_of(request)
+    known = site.engine(site.settings.workspace).access_tokens.find(token) if token else None
+    if known is None:
+        said = "this token lets nobody in; it may have expired" if token else "sign in first"
+        raise Unauthorized(said, "send a token: Authorization: Bearer qt_…")
+    return Principal(known.name, AccessRole[known.role.upper()], known.workspace)
 
 
 def requires(role: AccessRole) -> Any:

@@ -2,14 +2,17 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from urllib.parse import quote
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from quire.domain.errors import Error
 from quire.domain.version import VERSION
+from quire.server.access import Unauthorized
 from quire.server.error_responses import ApiErrorBody, error_response, plain_error
 from quire.server.guard import HEADERS, Guard
 from quire.server.routes import (
@@ -25,14 +28,17 @@ from quire.server.routes import (
     limits,
     models,
     plans,
+    policy,
     recipes,
     results,
     reviews,
     runs,
     schema_drafts,
     schemas,
+    sign_in,
     spend,
     strips,
+    tokens,
     wallets,
     webhooks,
 )
@@ -63,6 +69,9 @@ ROUTERS = (
     limits.router,
     keys.router,
     webhooks.router,
+    policy.router,
+    tokens.router,
+    sign_in.router,
 )
 
 
@@ -92,6 +101,12 @@ def make_app(site: Site) -> FastAPI:
     return app
 
 
+def _is_page(request: Request) -> bool:
+    """Whether a person waits for a page."""
+    wanted = "text/html" in request.headers.get("accept", "")
+    return wanted and request.method == "GET" and not request.url.path.startswith("/v1/")
+
+
 def _operation_id(route: APIRoute) -> str:
     return route.name
 
@@ -100,6 +115,8 @@ def _answer_errors(app: FastAPI) -> None:
     @app.exception_handler(Error)
     def answer_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, Error)
+        if isinstance(error, Unauthorized) and _is_page(request):
+            return RedirectResponse(f"/signin?next={quote(request.url.path)}", 303)
         return error_response(error)
 
     @app.exception_handler(RequestValidationError)

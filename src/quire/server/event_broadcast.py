@@ -154,7 +154,7 @@ class _Watch:
 
     @property
     def _progress_message(self) -> _Message:
-        return _Message(0, b"event: progress\ndata: " + self._progress + b"\n\n")
+        return _Message(0, b'data: {"status":' + self._progress + b"}\n\n")
 
     def _send(self, message: _Message) -> None:
         for follower in tuple(self.followers):
@@ -172,5 +172,5 @@ class _Watch:
 
 
 def _event_message(event: Event) -> _Message:
-    head = f"id: {event.id}\nevent: run_event\ndata: ".encode()
+    head = f"id: {event.id}\ndata: ".encode()
     return _Message(event.id, head + json_bytes(event) + b"\n\n")

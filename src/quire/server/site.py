@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from quire.engine.status_json import run_json
 from quire.server.event_broadcast import EventBroadcast
 from quire.server.shared_answers import SharedAnswers
+from quire.server.sign_in_limit import SignInLimit
 
 if TYPE_CHECKING:
     from quire.engine import Engine
@@ -34,6 +35,7 @@ class Site:
     open_engine: Callable[[str], Engine]  # on the ledger of a workspace
     settings: SiteSettings = field(default_factory=SiteSettings)
     answers: SharedAnswers = field(default_factory=SharedAnswers)  # for many who ask the same
+    sign_in_limit: SignInLimit = field(default_factory=SignInLimit)
     broadcast: EventBroadcast = field(default_factory=lambda: EventBroadcast(run_json))
     _engines: dict[str, Engine] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -280,6 +280,7 @@ class Settings:
     providers: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     file_policy: Mapping[str, Json] = field(default_factory=dict)
     environment_policy: Mapping[str, Json] = field(default_factory=dict)
+    workspace_policy: Mapping[str, Json] = field(default_factory=dict)  # which the ledger keeps
     sources: Mapping[str, str] = field(default_factory=dict)
     folder: Path = field(default_factory=Path)  # of quire.toml; paths in it start there
 

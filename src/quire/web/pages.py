@@ -69,6 +69,11 @@ def render(
     return HTMLResponse(page, status)
 
 
+def render_plain(name: str) -> HTMLResponse:
+    """A page that knows nothing: for whoever is not signed in."""
+    return HTMLResponse(_TEMPLATES.get_template(name).render(version=VERSION))
+
+
 def add_static_files(app: FastAPI) -> None:
     """Serve the style sheet and the script."""
     app.mount("/static", StaticFiles(directory=_HERE / "static"), name="static")

@@ -14,6 +14,7 @@ from quire.web import (
     review,
     runs,
     settings,
+    sign_in,
     spend,
 )
 from quire.web.header_numbers import KEPT, HeaderMemory
@@ -30,6 +31,7 @@ PAGES = (
     spend.router,
     settings.router,
     experiments.router,
+    sign_in.router,
 )
 
 

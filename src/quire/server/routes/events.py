@@ -52,8 +52,9 @@ async def list_events(  # noqa: PLR0913, PLR0917 - each is a part of the request
 ) -> Response:
     """Tell what happened, the oldest first; with `Accept: text/event-stream` as it happens.
 
-    A stream begins with how the run stands (`event: progress`, as `GET /v1/runs/{run}`) and tells
-    each event under its number; whoever comes back with Last-Event-ID misses none.
+    A stream begins with how the run stands, `{"status": …}` as `GET /v1/runs/{run}` says it, and
+    tells it again when it changes; each event comes under its number, and whoever comes back with
+    Last-Event-ID misses none.
     """
     number = (await run_in_threadpool(engine.queries.must_get, run)).id
     if STREAM not in request.headers.get("accept", ""):

@@ -110,7 +110,7 @@ def take_next(
 @router.get("/v1/runs/{run}/leases")
 def get_leases(run: RowNumber, principal: Viewer, engine: AskedEngine) -> LeasesBody:
     """Say who is at which items."""
-    leases = engine.review.leases(run)
+    leases = engine.review.leases(engine.queries.must_get(run).id)
     return LeasesBody(items=[LeaseBody.model_validate(lease) for lease in leases])
 
 

@@ -1,0 +1,98 @@
+"""Workspace policy: what a workspace decides about its runs, over quire.toml, with a trail.
+
+A decision holds for runs that begin after it; one that has begun keeps what it was told.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from quire.domain.access import PolicyChange
+from quire.domain.data import Json
+from quire.domain.errors import SettingsInvalid, UsageError
+from quire.domain.policy import SourcedPolicy
+from quire.engine.context import EngineContext
+from quire.ledger.ledger import Transaction
+from quire.recipes.policy_layers import resolve_policy
+from quire.recipes.setting_rules import POLICY_ALIASES, POLICY_RULES, nearest_name
+from quire.settings import Settings
+
+WORKSPACE = "workspace"  # the layer
+MOST_CHANGES = 100_000  # that are looked through for what holds
+LARGEST = 2**63 - 1
+
+
+def read_workspace_policy(tx: Transaction) -> dict[str, Json]:
+    """What a workspace decided and did not take back."""
+    values: dict[str, Json] = {}
+    for change in reversed(tx.access.policy_changes_before(LARGEST, MOST_CHANGES)):
+        values[change.name] = change.value  # type: ignore[assignment]  # it was stored as JSON
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def settings_layers(settings: Settings) -> list[tuple[str, Mapping[str, Json]]]:
+    """What holds for all runs, the most specific first."""
+    return [
+        (WORKSPACE, settings.workspace_policy),
+        ("quire.toml", settings.file_policy),
+        ("environment", settings.environment_policy),
+    ]
+
+
+def with_workspace_policy(context: EngineContext) -> Settings:
+    """The settings, with what the workspace decided."""
+    with context.ledger.snapshot() as tx:
+        own = read_workspace_policy(tx)
+    return replace(context.settings, workspace_policy=own) if own else context.settings
+
+
+class WorkspacePolicy:
+    """Shows what holds for new runs, and changes it."""
+
+    def __init__(self, context: EngineContext) -> None:
+        """Keep decisions in the context's ledger."""
+        self._context = context
+
+    def show(self) -> dict[str, Json]:
+        """Every setting as a run that begins now would get it: its value and its source."""
+        with self._context.ledger.snapshot() as tx:
+            own = read_workspace_policy(tx)
+        return self._resolve(own).as_json()
+
+    def set(self, changes: Mapping[str, Json], who: str) -> dict[str, Json]:
+        """Decide, all of it or nothing; None takes a decision back. Returns what holds then."""
+        if not changes:
+            raise UsageError("nothing is to be set", "name a setting, such as pack_size=10")
+        now = self._context.runtime.now()
+        with self._context.ledger.transaction() as tx:
+            tx.runs.lock_key(b"policy " + self._context.ledger.workspace.encode())
+            own = read_workspace_policy(tx)
+            for key, value in changes.items():
+                name = _known_name(key)
+                if own.get(name) != value:
+                    own[name] = value
+                    tx.access.add_policy_change(name, value, who, now)
+            return self._resolve(own).as_json()  # a mistake undoes all of it
+
+    def history(self, before: int = LARGEST, limit: int = 50) -> list[PolicyChange]:
+        """Who decided what, the newest first."""
+        with self._context.ledger.snapshot() as tx:
+            return tx.access.policy_changes_before(before, limit)
+
+    def _resolve(self, own: Mapping[str, Json]) -> SourcedPolicy:
+        settings = replace(self._context.settings, workspace_policy=own)
+        resolved = resolve_policy(settings_layers(settings))
+        policy = resolved.policy
+        if policy.max_calls < policy.max_tries:
+            raise SettingsInvalid(
+                f"max_calls ({policy.max_calls}) is below max_tries ({policy.max_tries}):"
+                " a task would run out of calls first",
+                fix="raise max_calls, or lower max_tries",
+            )
+        return resolved
+
+
+def _known_name(key: str) -> str:
+    name = POLICY_ALIASES.get(key, key)
+    if name not in POLICY_RULES:
+        raise UsageError(f"{key} is not known", nearest_name(key, (*POLICY_RULES, *POLICY_ALIASES)))
+    return name
