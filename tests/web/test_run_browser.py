@@ -1,0 +1,96 @@
+"""A run in a real browser: its strip fills, keys pause it, and its export is the file."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from quire.domain.reasons import HoldKind
+from quire.engine import RunHandle
+from tests.web.browser import axe_violations, serve_site, take_pictures
+from tests.world import World, sentences
+
+PACKS, EACH = 12, 5
+
+
+class Gate:
+    """Lets so many answers through, and keeps the others back."""
+
+    def __init__(self) -> None:
+        """Let none through."""
+        self.open_for = 0
+
+    def holds(self, number: int) -> bool:
+        """Whether an answer has to wait."""
+        return number > self.open_for
+
+
+@contextmanager
+def working(here: World) -> Iterator[None]:
+    """A worker, until the end."""
+    ended = threading.Event()
+    thread = threading.Thread(target=here.engine.work, args=(ended.is_set,), name="worker")
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        here.model.hold = lambda number: False
+        here.engine.stop()
+        thread.join()
+
+
+def test_a_run_is_watched_paused_resumed_and_exported(
+    tmp_path: Path, page: Page, pictures: Path
+) -> None:
+    gate = Gate()
+    here = World(str(tmp_path / "quire.db"))
+    here.model.hold = gate.holds
+    here.ingest(sentences(PACKS * EACH))
+    run = here.start(pack_size=EACH, concurrency=2)
+    legend, state = page.locator(".legend"), page.locator("[data-live=state] .state")
+    with serve_site(tmp_path, workers=0) as site, working(here):
+        page.goto(f"{site.url}/runs/{run.id}")
+        expect(legend).to_contain_text("in flight")
+        gate.open_for = 4
+        expect(legend).to_contain_text("4 done")  # nobody loaded the page again
+        expect(page.locator(".standing")).to_contain_text("sending: 2 calls out")
+        page.keyboard.press("p")
+        expect(state).to_have_text("held")
+        assert [hold.kind for hold in run.progress().holds] == [HoldKind.USER]
+        gate.open_for = 1000
+        expect(legend).to_contain_text("6 done")  # what was out is still collected
+        take_pictures(page, "run_held", pictures)
+        page.set_viewport_size({"width": 1280, "height": 844})
+
+    expect(page.locator("#away")).to_be_visible()  # the server is gone
+    with serve_site(tmp_path, workers=0, port=site.port), working(here):
+        expect(page.locator("#away")).to_be_hidden()
+        page.get_by_role("button", name="Resume p").click()
+        expect(state).to_have_text("finished")
+        expect(legend).to_contain_text(f"{PACKS} done")
+        _check_looks(page)
+        _check_export(page, run, tmp_path / "own.csv")
+        page.locator(".strip a").nth(2).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Call 3")
+    here.close()
+
+
+def _check_looks(page: Page) -> None:
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        assert axe_violations(page) == []
+
+
+def _check_export(page: Page, run: RunHandle, own: Path) -> None:
+    """What is downloaded is what the command line writes."""
+    run.export(str(own))
+    page.get_by_role("button", name="Export…").click()
+    page.get_by_label("format").select_option("csv")
+    expect(page.locator("[data-export-command]")).to_contain_text(".csv")
+    with page.expect_download() as coming:
+        page.get_by_role("button", name="Download").click()
+    assert coming.value.path().read_bytes() == own.read_bytes()
+    page.locator("#export").get_by_role("button", name="Close").click()
