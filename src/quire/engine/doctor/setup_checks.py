@@ -43,6 +43,7 @@ EXTRAS: Mapping[str, str] = MappingProxyType(
         "frames": "pyarrow",
         "ocr": "rapidocr",
         "s3": "s3fs",
+        "web": "fastapi",
     }
 )
 
