@@ -180,6 +180,7 @@ def take_pictures(page: Page, name: str, folder: Path) -> None:
     sizes = {"light": (1280, "light"), "dark": (1280, "dark"), "phone": (390, "light")}
     for kind, (width, scheme) in sizes.items():
         page.set_viewport_size({"width": width, "height": 844})
+        page.evaluate("scrollTo(0, 0)")  # else the header stands where the page was
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         page.screenshot(path=folder / f"{name}_{kind}.png", full_page=True)
 

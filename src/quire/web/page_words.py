@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 
 from quire.domain.pricing import dollars
 
+_JSON_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 LEAST_SHARE = 0.5  # hundredths of a bar
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
@@ -104,6 +105,11 @@ def percent(rate: float) -> str:
     return f"{100 * rate:.1f}".removesuffix(".0") + " %"
 
 
+def safe_json(text: str) -> Markup:
+    """JSON text for a script to read; nothing in it ends the element that it stands in."""
+    return Markup(text.translate(_JSON_ESCAPES))  # noqa: S704 - it is escaped, as JSON is
+
+
 FILTERS = {
     "ago": ago,
     "cents": cents,
@@ -112,6 +118,7 @@ FILTERS = {
     "dollars": dollars,
     "duration": duration,
     "percent": percent,
+    "safe_json": safe_json,
     "shares": shares,
     "with_query": with_query,
 }

@@ -1,0 +1,97 @@
+"""The page of a new run: documents, a question and a plan, all three in sight."""
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import HTMLResponse
+
+from quire.domain.ids import DocumentId
+from quire.engine import Engine
+from quire.engine.model_list import read_model_list
+from quire.engine.recipe_list import RecipeList
+from quire.server.access import AccessRole, AskedEngine, Principal, find_principal
+from quire.server.json_answers import FIRST
+from quire.web.pages import render
+
+router = APIRouter()
+LISTED = 50  # documents to choose from, the newest
+PEEKED = 3  # blocks that are shown
+SHOWN = 600  # characters of each
+BLANK: dict[str, object] = {
+    "title": "record",
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["summary"],
+    "properties": {"summary": {"type": "string", "description": "The block in one sentence."}},
+}
+
+
+class UsualDocuments(NamedTuple):
+    """What a run is about that says nothing of it."""
+
+    documents: int
+    blocks: int
+
+
+class ModelChoice(NamedTuple):
+    """A model that can be asked."""
+
+    name: str
+    note: str
+
+
+@router.get("/new")
+def new_run(
+    request: Request,
+    principal: Annotated[Principal, Depends(find_principal)],
+    engine: AskedEngine,
+    documents: Annotated[str, Query(max_length=4000)] = "",
+) -> HTMLResponse:
+    """Show the three steps; the address says what was chosen, the script does the rest."""
+    chosen = [int(part) for part in documents.split(",") if part.isdecimal() and len(part) < 16]
+    return render(
+        request,
+        "new.html",
+        principal,
+        usual=_count_usual(engine),
+        listed=_list_documents(engine, chosen),
+        chosen=chosen,
+        schemas=_newest_schemas(engine),
+        recipes=RecipeList(engine.registry).lines(),
+        models=_models(),
+        default_model=engine.settings.model or "",
+        wallets=[wallet.name for wallet in engine.wallets.list()],
+        blank=json.dumps(BLANK, indent=2),
+        peeked=PEEKED,
+        shown=SHOWN,
+        may_start=principal.role >= AccessRole.OPERATOR,
+        keys=len(engine.keys.listing().keys),
+    )
+
+
+def _count_usual(engine: Engine) -> UsualDocuments:
+    with engine.ledger.snapshot() as tx:
+        usual = sorted(tx.documents.usual_documents())
+        return UsualDocuments(len(usual), tx.documents.count_blocks(usual) if usual else 0)
+
+
+def _list_documents(engine: Engine, chosen: Sequence[int]) -> list[dict[str, object]]:
+    """Those that were chosen, and the newest of those that runs are usually about."""
+    newest = [item.as_json() for item in engine.listings.documents(FIRST, LISTED)]
+    shown = {item["id"] for item in newest}
+    with engine.ledger.snapshot() as tx:
+        wanted = [DocumentId(number) for number in chosen if number not in shown]
+        there = sorted(tx.documents.documents_by_id(wanted)) if wanted else []
+    more = [engine.listings.document(number).as_json() for number in there]
+    return [item for item in (*more, *newest) if not item["use"] or item["id"] in chosen]
+
+
+def _newest_schemas(engine: Engine) -> list[str]:
+    return sorted({schema.ref for schema in engine.schemas()})
+
+
+def _models() -> list[ModelChoice]:
+    known = read_model_list().known
+    return [ModelChoice(name, facts.note) for name, facts in known.items() if not facts.embeds]

@@ -1,0 +1,333 @@
+// A new run: documents, question, plan. What is chosen stands in the address; the plan follows every change by itself.
+import { actKey, api, attempt, changeQuery, element, refresh, tell } from "/static/quire.js";
+import { SchemaEditor } from "/static/schema_editor.js";
+import { takeFiles } from "/static/uploads.js";
+
+const at = (id) => document.getElementById(id);
+const page = at("new-run");
+const query = () => new URLSearchParams(location.search);
+const mayStart = page.dataset.mayStart === "yes";
+const dollars = (usd) => (usd === 0 ? "$0" : usd >= 0.1 ? `$${usd.toFixed(2)}` : usd >= 0.0001 ? `$${usd.toFixed(4)}` : `$${usd.toFixed(8).replace(/0+$/, "")}`);
+const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
+const KEPT = "quire-new-schema"; // what is being written, so that a reload loses nothing
+let planned = null; // the plan of what would be started now
+let asked = 0; // plans asked for so far: only the last one counts
+
+/* 1. Documents */
+const boxes = () => [...document.querySelectorAll('input[name="document"]')];
+const chosenDocuments = () => (document.querySelector('input[name="which"]:checked').value === "all" ? null : boxes().filter((box) => box.checked).map((box) => Number(box.value)));
+
+function documentsChanged() {
+  const chosen = chosenDocuments();
+  at("choose").hidden = chosen === null;
+  changeQuery({ documents: chosen?.length ? chosen.join(",") : null });
+  const blocks = boxes().filter((box) => box.checked).reduce((sum, box) => sum + Number(box.dataset.blocks), 0);
+  at("documents-words").textContent = chosen === null ? "" : chosen.length ? `${count(chosen.length, "document")}, ${count(blocks, "block")}` : "choose at least one";
+  peek();
+  planSoon();
+}
+
+async function peek() {
+  const first = chosenDocuments()?.[0] ?? Number(boxes()[0]?.value ?? 0);
+  if (!first) { at("peek-blocks").replaceChildren(); return; }
+  const found = await attempt(() => api("GET", `/v1/documents/${first}/blocks?limit=${page.dataset.peeked}`));
+  const most = Number(page.dataset.shown);
+  at("peek-blocks").replaceChildren(...(found?.items ?? []).map((block) => element("p", { class: "text" },
+    element("span", { class: "quiet small" }, `${block.block_type.replaceAll("_", " ")} `), block.content.length > most ? `${block.content.slice(0, most)}…` : block.content)));
+}
+
+/* 2. Question */
+const editor = new SchemaEditor({
+  form: at("form-face"), text: at("json"), lines: at("lines"), problems: at("json-problems"), state: at("schema-state"),
+  changed: (it) => { sessionStorage.setItem(KEPT, it.text.value); showButtons(); if (it.sound) planSoon(); },
+});
+
+function question() {
+  const [kind, name] = at("question").value.split(/:(.*)/s);
+  if (kind === "new") return editor.sound ? { schema: editor.body } : null;
+  return kind ? { [kind]: name } : null;
+}
+
+async function questionChanged() {
+  const [kind, name] = at("question").value.split(/:(.*)/s);
+  changeQuery({ schema: kind === "schema" ? name : null, recipe: kind === "recipe" ? name : null, question: kind === "new" ? "new" : null });
+  at("editor").hidden = kind !== "new";
+  at("tried").replaceChildren();
+  at("per").disabled = kind === "recipe";
+  at("parameters").hidden = true;
+  at("question-words").textContent = "";
+  if (kind === "schema") {
+    const kept = await attempt(() => api("GET", `/v1/schemas/${encodeURIComponent(name)}`));
+    if (kept) at("question-words").replaceChildren(`${count(kept.fields.length, "field")}: ${kept.fields.slice(0, 6).join(", ")}${kept.fields.length > 6 ? "…" : ""} `,
+      element("button", { type: "button", class: "plain", onclick: () => change(kept.body) }, "change it"));
+  }
+  if (kind === "recipe") await showParameters(name);
+  if (kind === "new" && !editor.text.value) editor.set(sessionStorage.getItem(KEPT) ?? JSON.parse(at("blank").textContent));
+  planSoon();
+}
+
+function change(body) {
+  editor.set(body);
+  at("question").value = "new";
+  questionChanged();
+}
+
+async function showParameters(name) {
+  const recipe = await attempt(() => api("GET", `/v1/recipes/${encodeURIComponent(name)}`));
+  const known = [recipe?.parameters ?? []].flat().filter((one) => one && typeof one === "object" && one.name);
+  at("parameters").replaceChildren(...known.map((one) => {
+    const input = element("input", { id: `parameter-${one.name}`, "data-parameter": one.name, placeholder: one.default === undefined || one.default === null ? "" : String(one.default), oninput: planSoon });
+    return element("div", { class: "wide" }, element("label", { for: input.id }, one.name), input);
+  }));
+  at("parameters").hidden = !known.length;
+  at("question-words").textContent = recipe ? count((recipe.graph?.stages ?? recipe.stages ?? []).length, "stage") : "";
+}
+
+function parameters() {
+  const given = [...at("parameters").querySelectorAll("[data-parameter]")].filter((input) => input.value !== "");
+  if (at("parameters").hidden || !given.length) return undefined;
+  return Object.fromEntries(given.map((input) => { let value = input.value; try { value = JSON.parse(input.value); } catch { /* a text */ } return [input.dataset.parameter, value]; }));
+}
+
+function showFace(name) {
+  for (const face of ["form", "json"]) {
+    const on = face === name;
+    at(`${face}-face`).hidden = !on;
+    at(`face-${face}`).setAttribute("aria-selected", String(on));
+    at(`face-${face}`).tabIndex = on ? 0 : -1;
+  }
+  if (name === "json") editor.showLines([]); else editor.read({});
+  if (name === "json" && editor.places) editor.check();
+}
+
+async function draft(event) {
+  event.preventDefault();
+  const wish = at("wish").value.trim(); const model = at("model").value.trim();
+  if (!wish || !model) { tell(wish ? "choose a model that drafts it" : "say what you want to know", { error: true }); return; }
+  at("draft-button").disabled = true;
+  at("draft-words").textContent = `${model} is asked; this may take a minute…`;
+  const made = await attempt(() => api("POST", "/v1/schemas/draft", { wish, model, documents: chosenDocuments() ?? undefined }));
+  at("draft-button").disabled = false;
+  at("draft-words").textContent = made ? `A proposal by ${made.model} from ${count(made.blocks, "block")} · cost ${dollars(made.cost_usd)}${made.simulated ? ", simulated" : ""} · nothing is kept yet${made.problems.length ? ` · to be mended: ${made.problems.join("; ")}` : ""}` : "";
+  if (made) editor.set(made.schema);
+}
+
+async function save() {
+  const kept = await attempt(() => api("POST", "/v1/schemas", { body: editor.body }));
+  if (!kept) return;
+  const ref = kept.ref;
+  const known = [...at("question").options].some((option) => option.value === `schema:${ref}`);
+  if (!known) at("question").querySelector("optgroup").append(element("option", { value: `schema:${ref}` }, ref));
+  sessionStorage.removeItem(KEPT);
+  at("question").value = `schema:${ref}`;
+  tell(`kept as ${ref}${kept.version > 1 ? `, version ${kept.version}` : ""}`);
+  await questionChanged();
+}
+
+/* Three blocks first */
+async function tryIt() {
+  at("try").disabled = true;
+  at("try-words").textContent = "starting…";
+  const run = await attempt(() => api("POST", "/v1/runs", { ...order(), limit: 3 }, actKey()));
+  if (run) await attempt(() => showTried(run.run));
+  else at("try-words").textContent = "";
+  at("try").disabled = false;
+}
+
+async function showTried(run) {
+  for (let turn = 0; ; turn += 1) {
+    const now = await api("GET", `/v1/runs/${run}`);
+    const ended = now.done + now.failed >= Math.min(3, now.blocks) || now.state !== "running" || now.holds.length;
+    at("try-words").replaceChildren(`${Math.min(now.done + now.failed, 3)} of 3 · ${dollars(now.cost_usd)}${now.simulated ? ", simulated" : ""} · `, element("a", { href: `/runs/${run}` }, `run ${run}`));
+    if (now.holds.length) at("try-words").append(` · held: ${now.holds[0].detail}`);
+    else if (!ended && turn > 5 && now.why.length) at("try-words").append(` · ${now.why[0]}`);
+    if (ended) break;
+    await new Promise((resolve) => { setTimeout(resolve, 300); });
+  }
+  const found = await api("GET", `/v1/runs/${run}/results?limit=50`);
+  const rows = found.items.filter((row) => row.data || row.error).slice(0, 3);
+  at("tried").replaceChildren(...rows.map((row) => element("div", { class: "trial" },
+    element("p", { class: "text" }, (row.text ?? "").slice(0, 1500)),
+    row.data ? element("dl", { class: "facts" }, ...Object.entries(row.data).flatMap(([name, value]) => [element("dt", { class: "name" }, name), element("dd", { class: "text" }, value === null ? "–" : typeof value === "string" ? value : JSON.stringify(value))]))
+      : element("p", { class: "problem text" }, row.error))));
+}
+
+/* 3. Plan */
+function policy(variant) {
+  const chosen = {};
+  if (at("deadline").value.trim()) chosen.deadline = at("deadline").value.trim();
+  if (!variant) return chosen;
+  if (variant.name.startsWith("one per call")) chosen.pack_size = 1;
+  chosen.route = variant.batched_requests ? "batch" : "direct";
+  if (variant.batched_requests && variant.batch_from) chosen.min_batch_size = variant.batch_from;
+  return chosen;
+}
+
+let variants = []; let chosenVariant = null; let madeOf = "";
+
+function order() {
+  const asks = question(); const model = at("model").value.trim(); const documents = chosenDocuments();
+  if (!asks || !model || (documents && !documents.length)) return null;
+  const made = { ...asks, model, policy: policy(chosenVariant) };
+  if (documents) made.documents = documents;
+  if (at("per").value && !asks.recipe) made.per = at("per").value;
+  const given = parameters();
+  if (given) made.parameters = given;
+  return made;
+}
+
+let soon = 0;
+function planSoon() { clearTimeout(soon); soon = setTimeout(plan, 300); }
+
+async function plan() {
+  const wanted = order();
+  const mine = ++asked;
+  planned = null;
+  showButtons();
+  if (!wanted) { at("plan-words").textContent = "Choose documents, a question and a model."; at("variants").replaceChildren(at("variants").firstElementChild); at("plan-why").textContent = ""; return; }
+  const about = JSON.stringify({ ...wanted, policy: { deadline: wanted.policy.deadline } });
+  at("plan-words").textContent = "reckoning…";
+  try {
+    if (about !== madeOf) {
+      chosenVariant = null;
+      const base = await api("POST", "/v1/plans", { ...wanted, policy: policy(null) });
+      if (mine !== asked) return;
+      madeOf = about;
+      variants = (base.variants ?? []).map((one) => ({ ...one, batch_from: base.batch_from }));
+      const route = query().get("route");
+      chosenVariant = variants.find((one) => one.name === (query().get("variant") ?? "")) ?? variants.find((one) => route && (route === "batch") === one.batched_requests > 0 && one.name.startsWith("packed")) ?? variants.find((one) => one.name === base.recommended) ?? null;
+      showVariants(base);
+    }
+    const exact = await api("POST", "/v1/plans", { ...wanted, policy: policy(chosenVariant) });
+    if (mine !== asked) return;
+    planned = exact;
+    showPlan(exact);
+  } catch (error) {
+    if (mine === asked) { at("plan-words").textContent = error.message; at("plan-words").className = "problem"; madeOf = ""; }
+    return;
+  }
+  at("plan-words").className = "quiet small";
+  showButtons();
+}
+
+const NS = "http://www.w3.org/2000/svg";
+function bar(share, chosen) {
+  const made = document.createElementNS(NS, "svg");
+  for (const [key, value] of Object.entries({ class: "bar full tall", viewBox: "0 0 100 1", preserveAspectRatio: "none", "aria-hidden": "true" })) made.setAttribute(key, value);
+  const part = document.createElementNS(NS, "rect");
+  for (const [key, value] of Object.entries({ class: chosen ? "accent" : "flight", x: 0, y: 0, height: 1, width: Math.max(0.5, 100 * share) })) part.setAttribute(key, value);
+  made.append(part);
+  return made;
+}
+
+const duration = (one) => (one.seconds === null ? (one.batched_requests ? "no limit" : "–") : one.batched_requests ? `≤ ${Math.round(one.seconds / 3600)} h` : one.seconds < 90 ? `${Math.max(1, Math.round(one.seconds))} s` : `${Math.round(one.seconds / 60)} min`);
+
+function showVariants(base) {
+  const most = Math.max(...variants.map((one) => one.cost_usd), 1e-15);
+  at("variants").replaceChildren(at("variants").firstElementChild, ...variants.map((one) => {
+    const on = one === chosenVariant;
+    return element("label", { class: "variant" },
+      element("input", { type: "radio", name: "variant", value: one.name, checked: on, onchange: () => { chosenVariant = one; changeQuery({ variant: one.name === base.recommended ? null : one.name }); showVariants(base); planSoon(); } }),
+      element("span", { class: "strong" }, one.name, one.name === base.recommended ? element("span", { class: "quiet small" }, " · recommended") : null),
+      bar(one.cost_usd / most, on), element("span", { class: "number" }, dollars(one.cost_usd)),
+      element("span", { class: "quiet number" }, count(one.requests, "call")), element("span", { class: "quiet number" }, duration(one)));
+  }));
+  const why = [];
+  if (base.recommended && variants.length > 1) why.push(`${base.recommended} is recommended: it costs the least ${base.recommended.includes("batch") ? "of all" : "without waiting for a batch"}, ${base.saving_percent} % less than one call for each ${base.per ?? "block"}`);
+  if (base.route?.problem) why.push(base.route.problem);
+  if (base.oversized) why.push(`${count(base.oversized, "block")} cannot fit the model's window`);
+  if (base.stages) why.push(base.stages.map((stage) => `${stage.stage}: ${count(stage.calls, "call")}, ${dollars(stage.cost_usd)}`).join(" · "));
+  at("plan-why").textContent = why.join("; ");
+}
+
+function showPlan(exact) {
+  const answered = exact.answered.blocks ? ` · ${exact.answered.blocks.toLocaleString("en")} answered before, free` : "";
+  at("plan-words").textContent = `${count(exact.documents, "document")}, ${count(exact.asked.tasks, "task")} in ${count(exact.asked.calls, "call")}${answered}${exact.simulated ? " · simulated: no money is spent" : ""}`;
+}
+
+function showButtons() {
+  const ready = Boolean(order());
+  if (!mayStart) return;
+  at("save").disabled = !editor.sound;
+  at("try").disabled = !ready || at("question").value.startsWith("recipe:");
+  at("start").disabled = !planned;
+  const limit = Number(at("limit").value) || null;
+  const share = planned && limit && planned.asked.tasks ? Math.min(1, limit / planned.asked.tasks) : 1;
+  const budget = Number(at("budget").value) || Infinity;
+  at("start").textContent = planned ? `Start · about ${dollars(Math.min(budget, planned.asked.cost_usd * share))}, at most ${dollars(Math.min(budget, planned.asked.high_usd * share))}` : "Start";
+  at("command").dataset.command = commandLine();
+  at("command").title = commandLine();
+}
+
+function commandLine() {
+  const [kind, name] = at("question").value.split(/:(.*)/s);
+  const wanted = policy(chosenVariant);
+  const parts = ["quire run", kind === "recipe" ? `--recipe ${name}` : `--schema ${kind === "schema" ? name : editor.body?.title ?? "FILE"}`, `--model ${at("model").value.trim() || "MODEL"}`];
+  for (const number of chosenDocuments() ?? []) parts.push(`--document ${number}`);
+  if (wanted.route) parts.push(`--route ${wanted.route}`);
+  if (wanted.pack_size) parts.push(`--pack-size ${wanted.pack_size}`);
+  if (wanted.min_batch_size) parts.push(`--min-batch-size ${wanted.min_batch_size}`);
+  if (wanted.deadline) parts.push(`--deadline ${wanted.deadline}`);
+  if (at("per").value && kind !== "recipe") parts.push(`--per ${at("per").value}`);
+  if (Number(at("budget").value)) parts.push(`--budget ${at("budget").value}`);
+  if (at("wallet")?.value) parts.push(`--wallet ${at("wallet").value}`);
+  if (Number(at("limit").value)) parts.push(`--limit ${at("limit").value}`);
+  return parts.join(" ");
+}
+
+const startKey = actKey();
+async function start() {
+  const wanted = order();
+  if (!wanted) return;
+  at("start").disabled = true;
+  at("start-words").textContent = "starting…";
+  if (Number(at("budget").value)) wanted.budget_usd = Number(at("budget").value);
+  if (at("wallet")?.value) wanted.wallet = at("wallet").value;
+  if (Number(at("limit").value)) wanted.limit = Number(at("limit").value);
+  const run = await attempt(() => api("POST", "/v1/runs", wanted, startKey));
+  at("start-words").textContent = "";
+  at("start").disabled = false;
+  if (run) { sessionStorage.removeItem(KEPT); location.assign(`/runs/${run.run}`); }
+}
+
+/* What the address says, then every change of it */
+function restore() {
+  const given = query();
+  const select = at("question");
+  const wanted = given.get("schema") ? `schema:${given.get("schema")}` : given.get("recipe") ? `recipe:${given.get("recipe")}` : given.get("question") === "new" ? "new" : "";
+  if (wanted.startsWith("schema:") && ![...select.options].some((option) => option.value === wanted)) select.querySelector("optgroup").append(element("option", { value: wanted }, given.get("schema")));
+  select.value = wanted;
+  for (const name of ["model", "budget", "wallet", "deadline", "per", "limit"]) if (given.get(name) && at(name)) at(name).value = given.get(name);
+}
+
+document.querySelectorAll('input[name="which"], input[name="document"]').forEach((box) => box.addEventListener("change", documentsChanged));
+at("question").addEventListener("change", questionChanged);
+for (const name of ["model", "budget", "wallet", "deadline", "per", "limit"]) {
+  at(name)?.addEventListener("input", () => { changeQuery({ [name]: at(name).value.trim() }); showButtons(); if (!["budget", "wallet", "limit"].includes(name)) planSoon(); });
+}
+at("use-simulated")?.addEventListener("click", () => { at("model").value = "simulated/small"; at("model").dispatchEvent(new Event("input")); });
+at("face-form").addEventListener("click", () => showFace("form"));
+at("face-json").addEventListener("click", () => showFace("json"));
+for (const face of ["face-form", "face-json"]) at(face).addEventListener("keydown", (event) => { if (event.key.startsWith("Arrow")) { const other = face === "face-form" ? "face-json" : "face-form"; at(other).click(); at(other).focus(); } });
+at("draft")?.addEventListener("submit", draft);
+at("save")?.addEventListener("click", save);
+at("try")?.addEventListener("click", tryIt);
+at("start")?.addEventListener("click", start);
+if (at("drop")) takeFiles({
+  drop: at("drop"), inputs: [at("files")], bar: at("upload-progress"), words: at("upload-words"), box: at("upload"), refused: at("refused"),
+  done: (result) => {
+    for (const one of result.documents) {
+      if (boxes().some((box) => Number(box.value) === one.id)) continue;
+      const box = element("input", { type: "checkbox", name: "document", value: one.id, "data-blocks": one.blocks, checked: true, onchange: documentsChanged });
+      at("choose").querySelector("p")?.remove();
+      at("choose").prepend(element("label", { class: "check" }, box, " ", element("span", { class: "name" }, one.title), " ", element("span", { class: "quiet small" }, count(one.blocks, "block"))));
+    }
+    if (result.documents.length) document.querySelector('input[name="which"][value="some"]').checked = true;
+    madeOf = "";
+    documentsChanged();
+    refresh();
+  },
+});
+restore();
+documentsChanged();
+questionChanged();

@@ -1,0 +1,96 @@
+"""A new run from the page: documents, a schema drafted and mended, a plan, a try, a start."""
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.server.sites import open_site
+from tests.web.browser import axe_violations, serve_site, take_pictures
+
+HOSTILE = "</script><script>alert(1)</script>"
+LEASE = "".join(f"The Tenant pays the Landlord ${n},450 on {n} May 2026.\n\n" for n in range(1, 9))
+
+
+def test_the_page_offers_what_is_here(tmp_path: Path) -> None:
+    with open_site(tmp_path) as client:
+        client.post("/v1/examples")
+        client.post("/v1/documents", files={"files": (f"{HOSTILE}.md", b"# x")})
+        client.post("/v1/wallets", json={"name": "team"})
+
+        page = client.get("/new?documents=2,99,x,&schema=%22%3E%3Cscript%3E").text
+
+    assert "All in use: 4 documents, 53 blocks" in page
+    assert '<option value="schema:clauses">' in page
+    assert '<option value="recipe:summarise">' in page
+    assert '<option value="simulated/small">' in page
+    assert "<option>team</option>" in page
+    assert re.search(r'value="2"[^>]* checked', page)
+    assert "<script>alert" not in page
+    assert '"><script>' not in page
+
+
+def test_from_dropped_files_to_a_started_run(tmp_path: Path, page: Page, pictures: Path) -> None:
+    (tmp_path / "lease.md").write_text(LEASE)
+    with serve_site(tmp_path) as site:
+        page.goto(f"{site.url}/new")
+        page.set_input_files("#files", tmp_path / "lease.md")
+        expect(page.locator("#documents-words")).to_have_text("1 document, 8 blocks")
+        expect(page.get_by_label("All in use: 1 document, 8 blocks")).to_be_visible()
+        expect(page.locator("#peek-blocks")).to_contain_text("The Tenant pays")
+
+        page.get_by_role("button", name="use the simulated model").click()
+        _draft(page, "kind of payment, amount and due date of every payment")
+        expect(page.locator("#draft-words")).to_contain_text("nothing is kept yet")
+        expect(page.get_by_label("Name of field 2")).to_have_value("amount")
+        assert site.engine.schemas() == []
+        _check_faces(page)
+        assert axe_violations(page) == []
+
+        page.get_by_role("button", name="Try on 3 blocks").click()
+        expect(page.locator(".trial")).to_have_count(3)
+        expect(page.locator(".trial").first).to_contain_text("sum_due")
+        take_pictures(page, "new", pictures)
+        page.set_viewport_size({"width": 1280, "height": 844})
+        page.emulate_media(color_scheme="dark")
+        assert axe_violations(page) == []
+
+        expect(page.locator("#variants label")).to_have_count(2)
+        expect(page.locator("#start")).to_have_text(re.compile(r"^Start · about \$0\.0\d+, at"))
+        page.locator("#start").click()
+        page.wait_for_url("**/runs/*")
+        run = site.engine.get(int(page.url.rsplit("/", 1)[1]))
+        run.wait()
+        rows = run.rows()
+        assert len(rows) == 8
+        assert all("sum_due" in row for row in rows)
+
+
+def _draft(page: Page, wish: str) -> None:
+    page.select_option("#question", "new")
+    page.fill("#wish", wish)
+    page.get_by_role("button", name="Draft it", exact=True).click()
+
+
+def _check_faces(page: Page) -> None:
+    """What is done in one face stands in the other; while the text is no JSON, the form waits."""
+    page.get_by_label("Name of field 2").fill("sum_due")
+    page.get_by_label("Name of field 2").press("Tab")
+    page.get_by_role("tab", name="JSON").click()
+    text = page.locator("#json")
+    expect(text).to_have_value(re.compile('"sum_due": {'))
+    whole = text.input_value()
+
+    text.fill(whole.replace('"type": "object",', '"type": "object"'))
+    expect(page.locator("#json-problems")).to_contain_text("line 4 a comma or } is missing before")
+    expect(page.locator("#start")).to_be_disabled()
+    page.get_by_role("tab", name="Form").click()
+    expect(page.locator("#form-face")).to_contain_text("The JSON has a mistake at line 4")
+
+    page.get_by_role("tab", name="JSON").click()
+    text.fill(whole.replace('"number"', '"nombre"'))
+    expect(page.locator("#json-problems")).to_contain_text("/properties/sum_due/type: must be one")
+    text.fill(whole)
+    expect(page.locator("#schema-state")).to_have_text("✓ fine")
+    page.get_by_role("tab", name="Form").click()
+    expect(page.get_by_label("Name of field 2")).to_have_value("sum_due")
