@@ -2,14 +2,19 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
 
+import orjson
 import pytest
 from fastapi.testclient import TestClient
 
 from quire.domain.data import Json
 from quire.engine import Engine, RunHandle, open_engine
+from quire.ledger.sqlite import SqliteConnection
+from quire.server.shared_answers import SharedAnswers
+from quire.server.site import Site
 from tests.server.sites import open_site
 from tests.world import METADATA, sentences
 
@@ -49,8 +54,6 @@ def start(engine: Engine, folder: Path, texts: list[str], **policy: Json) -> Run
 
 
 def _json_line(text: str) -> bytes:
-    import orjson
-
     return orjson.dumps({"text": text}) + b"\n"
 
 
@@ -135,12 +138,37 @@ def test_hostile_text_is_shown_as_text(engine: Engine, client: TestClient, tmp_p
     assert "x" * 1_000_000 in whole
 
 
-def test_an_idle_page_asks_the_ledger_once_for_many_viewers(
+def test_two_hundred_viewers_ask_the_ledger_what_one_does(
     engine: Engine, client: TestClient, tmp_path: Path
 ) -> None:
     run = start(engine, tmp_path, sentences(6), pack_size=3)
     run.wait()
+    site: Site = client.app.state.site  # type: ignore[attr-defined]  # it is ours
+    site.answers = SharedAnswers(lambda: 0.0)  # as long as no time passes
 
-    pages = {client.get(f"/runs/{run.id}").text for _ in range(5)}
+    with counted_statements() as alone:
+        client.get(f"/runs/{run.id}")
+    with counted_statements() as many:
+        pages = [client.get(f"/runs/{run.id}") for _ in range(200)]
 
-    assert len(pages) == 1
+    assert {page.status_code for page in pages} == {200}
+    of_the_run = {"strip_bins", "outcomes_after", "count_run_inputs", "spend_groups"}
+    assert of_the_run <= set(alone)
+    assert not of_the_run & set(many)
+
+
+@contextmanager
+def counted_statements() -> Iterator[list[str]]:
+    """The names of all statements that run meanwhile."""
+    asked: list[str] = []
+    run = SqliteConnection.run
+
+    def count(self: SqliteConnection, name: str, /, **values: object) -> object:
+        asked.append(name)
+        return run(self, name, **values)
+
+    SqliteConnection.run = count  # type: ignore[method-assign,assignment]
+    try:
+        yield asked
+    finally:
+        SqliteConnection.run = run  # type: ignore[method-assign]

@@ -12,6 +12,7 @@ from quire.engine.queries import run_status
 from quire.export.formats import FORMATS
 from quire.export.result_selection import ONLY, find_result_source
 from quire.server.access import AskedEngine, Principal, find_principal, site_of
+from quire.server.json_answers import LARGEST
 from quire.server.routes.strips import shared_strip
 from quire.web.pages import render
 from quire.web.result_grid import read_grid, read_record
@@ -29,8 +30,9 @@ from quire.web.strip_drawing import draw_strip
 router = APIRouter()
 
 Viewer = Annotated[Principal, Depends(find_principal)]
-RunNumber = Annotated[int, Path(ge=1, le=2**63 - 1)]
-RUNS = 50  # a page of the list
+RunNumber = Annotated[int, Path(ge=1, le=LARGEST)]
+RUNS = 25  # a page of the list
+LEDGER_STATES = ("finished", "cancelled")  # the others are a matter of holds and workers
 
 TabReader = Callable[[Engine, RunStanding, Mapping[str, str]], dict[str, Any]]
 TABS: Mapping[str, tuple[str, TabReader]] = {  # by address: what it is called, what it reads
@@ -50,15 +52,28 @@ def list_runs(
     principal: Viewer,
     engine: AskedEngine,
     state: Annotated[str, Query(max_length=20)] = "",
+    cursor: Annotated[int, Query(ge=1, le=LARGEST)] = LARGEST,
 ) -> HTMLResponse:
-    """Show the runs, the newest first."""
+    """Show a page of runs, the newest first."""
+    key = ("runs", principal.workspace, state, cursor)
+    shown = site_of(request).answers.get(key, lambda: _read_runs(engine, state, cursor))
+    return render(request, "runs.html", principal, state=state, **shown)
+
+
+def _read_runs(engine: Engine, state: str, before: int) -> dict[str, Any]:
+    """Runs before one, the newest first; of one state, or of all."""
+    found = engine.listings.runs(before, RUNS + 1, state if state in LEDGER_STATES else "")
     runs = []
-    for run in engine.runs(RUNS):
+    for run in found[:RUNS]:
         head, now = engine.queries.head(run.id), engine.progress(run.id)
         status = run_status(now, engine.workers(run.id))
         if state in ("", status):
             runs.append({"head": head, "now": now, "status": status})
-    return render(request, "runs.html", principal, runs=runs, state=state)
+    return {
+        "runs": runs,
+        "next": found[RUNS - 1].id if len(found) > RUNS else None,
+        "cursor": None if before == LARGEST else before,
+    }
 
 
 @router.get("/runs/{run}")
