@@ -191,16 +191,27 @@ def test_what_is_wrong_with_a_request_is_said_in_one_line(
     get(client, "/v1/runs/1/inbox", 422, cursor="nowhere")
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["document=inf", "document=nan", "document=1e30", "score>=nan", "field.=1", "a\x00b", "=", '"'],
+)
+def test_no_filter_breaks_the_server(client: TestClient, words: str) -> None:
+    answer = client.get("/v1/runs/1/inbox", params={"filter": words})
+    bulk = client.get("/v1/runs/1/bulk", params={"filter": words})
+
+    assert {answer.status_code, bulk.status_code} <= {200, 400, 422}
+
+
 def test_a_viewer_looks_and_decides_nothing(client: TestClient, tasks: list[int]) -> None:
     sign_in(client, "Vi", AccessRole.VIEWER)
 
-    for path in ("inbox", "inbox/counts", "leases", "bulk", "decisions"):
+    for path in ("inbox", "inbox/counts", "leases", "bulk", "decisions", "audits"):
         get(client, f"/v1/runs/1/{path}")
     get(client, f"/v1/tasks/{tasks[0]}")
     for move in ("approve", "edit", "reject", "undo", "lease", "release"):
         post(client, f"/v1/tasks/{tasks[0]}/{move}", 403, note="n")
-    for path in ("inbox/next", "leases", "leases/release", "bulk"):
-        body: dict[str, Any] = {"tasks": [], "move": "approve", "filter": ""}
+    for path in ("inbox/next", "leases", "leases/release", "bulk", "audits"):
+        body: dict[str, Any] = {"tasks": [1], "move": "approve", "filter": ""}
         post(client, f"/v1/runs/1/{path}", 403, **body)
 
 

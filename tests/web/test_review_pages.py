@@ -19,7 +19,7 @@ def test_the_page_comes_with_the_first_item_and_its_words_marked(tmp_path: Path)
 
     assert f'data-task="{tasks[0]}"' in page
     assert '<b id="left">3</b> left of 3' in page
-    assert '<div class="block text" dir="auto">' in page
+    assert '<div class="subject text" dir="auto">' in page
     assert '<mark data-field="' in page
     assert page.count("<li data-task=") == 4  # three lines, and the template of the open item
     assert "asks again for about" in page

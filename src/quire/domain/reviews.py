@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from math import nan
 
 from quire.domain.data import Json, JsonObject, plain_json, stored_json
 from quire.domain.errors import UsageError
@@ -171,11 +172,17 @@ def _one_of(key: str, value: str, known: Sequence[str]) -> str:
     return str(value)
 
 
+_LARGEST = 2**62  # a ledger knows no larger ones
+
+
 def _number(part: str, value: str) -> float:
     try:
-        return float(value)
+        number = float(value)
     except ValueError:
-        raise UsageError(f"{part!r} needs a number, such as score>=0.9 or document=3") from None
+        number = nan
+    if not abs(number) <= _LARGEST:
+        raise UsageError(f"{part!r} needs a number, such as score>=0.9 or document=3")
+    return number
 
 
 def _field_value(value: str) -> Json:

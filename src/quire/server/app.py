@@ -16,6 +16,7 @@ from quire.server.access import Unauthorized
 from quire.server.error_responses import ApiErrorBody, error_response, plain_error
 from quire.server.guard import HEADERS, Guard
 from quire.server.routes import (
+    audits,
     batches,
     calls,
     controls,
@@ -59,6 +60,7 @@ ROUTERS = (
     results.router,
     strips.router,
     reviews.router,
+    audits.router,
     controls.router,
     calls.router,
     batches.router,

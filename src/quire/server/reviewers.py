@@ -1,24 +1,12 @@
-"""Reviewers: under which name somebody decides, and what makes a decision act once."""
+"""Reviewers: who may look and who may decide, and under which name."""
 
 from typing import Annotated
-
-from fastapi import Header
 
 from quire.domain.errors import UsageError
 from quire.server.access import AccessRole, Principal, requires
 
 Viewer = Annotated[Principal, requires(AccessRole.VIEWER)]
 Reviewer = Annotated[Principal, requires(AccessRole.REVIEWER)]
-
-CommandKey = Annotated[
-    str | None,
-    Header(
-        alias="Idempotency-Key",
-        min_length=1,
-        max_length=200,
-        description="your own name for this request: sent twice, it acts once",
-    ),
-]
 
 
 def reviewer_name(principal: Principal, who: str) -> str:

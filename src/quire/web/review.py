@@ -21,8 +21,8 @@ from quire.domain.reviews import (
 )
 from quire.engine import Engine
 from quire.server.access import AccessRole, AskedEngine
+from quire.server.json_answers import Cursor, Number
 from quire.server.reviewers import Viewer
-from quire.server.routes.review_bodies import Cursor, RowNumber
 from quire.web.pages import render
 from quire.web.source_marks import MarkedSource, mark_source
 
@@ -85,7 +85,7 @@ class ReasonTab(NamedTuple):
 @router.get("/runs/{run}/review")
 def show_review(
     request: Request,
-    run: RowNumber,
+    run: Number,
     principal: Viewer,
     engine: AskedEngine,
     filter: Words = "",
@@ -123,7 +123,7 @@ def show_review(
 @router.get("/runs/{run}/review/lines")
 def show_lines(
     request: Request,
-    run: RowNumber,
+    run: Number,
     principal: Viewer,
     engine: AskedEngine,
     filter: Words = "",
@@ -137,7 +137,7 @@ def show_lines(
 
 @router.get("/runs/{run}/review/items")
 def show_items(
-    request: Request, run: RowNumber, principal: Viewer, engine: AskedEngine, tasks: Words
+    request: Request, run: Number, principal: Viewer, engine: AskedEngine, tasks: Words
 ) -> HTMLResponse:
     """Items, for the script, which has them before they are wanted."""
     numbers = [int(number) for number in tasks.split(",") if number.isdecimal()][:MOST_ITEMS]
@@ -148,7 +148,7 @@ def show_items(
 @router.get("/runs/{run}/decisions")
 def show_decisions(
     request: Request,
-    run: RowNumber,
+    run: Number,
     principal: Viewer,
     engine: AskedEngine,
     task: Annotated[int | None, Query(ge=1)] = None,

@@ -5,6 +5,7 @@ from fastapi import FastAPI
 from quire.server.app import make_app
 from quire.server.site import Site
 from quire.web import (
+    audit_pages,
     calls,
     documents,
     experiments,
@@ -22,6 +23,7 @@ from quire.web.header_numbers import KEPT, HeaderMemory
 from quire.web.pages import add_static_files
 
 PAGES = (
+    audit_pages.router,
     documents.router,
     home.router,
     jump.router,

@@ -4,19 +4,17 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any
 
-from fastapi import Path, Query
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 from quire.domain.pricing import DOLLAR
+from quire.server.json_answers import LARGEST, Body
 
-MOST = 2**63 - 1  # that a number in the ledger can be
-RowNumber = Annotated[int, Path(ge=1, le=MOST)]
-Limit = Annotated[int, Query(ge=1, le=500)]
-Cursor = Annotated[str | None, Query(max_length=500)]
 FilterText = Annotated[
     str,
     Query(
         max_length=4000,
+        pattern=r"^[^\x00]*$",
         description="such as `reason=repaired without=stale score>=0.9 field.party=Tenant rent`",
         examples=["reason=objected"],
     ),
@@ -248,10 +246,10 @@ class BulkResultBody(_Shown):
     changed: bool
 
 
-class WhoBody(BaseModel):
+class WhoBody(Body):
     """Who asks; people who signed in leave it out."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"who": "Ann"}]})
+    model_config = ConfigDict(json_schema_extra={"examples": [{"who": "Ann"}]})
     who: str = Field("", max_length=100)
 
 
@@ -283,7 +281,7 @@ class EditBody(ApproveBody):
 class UndoBody(WhoBody):
     """Which decision is taken back; none named: the newest about this result."""
 
-    decision: int | None = Field(None, ge=1, le=MOST)
+    decision: int | None = Field(None, ge=1, le=LARGEST)
 
 
 class NextBody(WhoBody):
@@ -301,7 +299,7 @@ class TasksBody(WhoBody):
     """Which leases are meant."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"who": "Ann", "tasks": [4, 7]}]})
-    tasks: list[Annotated[int, Field(ge=1, le=MOST)]] = Field(max_length=500)
+    tasks: list[Annotated[int, Field(ge=1, le=LARGEST)]] = Field(max_length=500)
 
 
 class BulkBody(ApproveBody):

@@ -9,15 +9,14 @@ from pydantic import BaseModel
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.reviews import InboxFilter
 from quire.server.access import AskedEngine
-from quire.server.reviewers import CommandKey, Reviewer, Viewer, reviewer_name
+from quire.server.json_answers import LARGEST, Cursor, IdempotencyKey, Limit, Number
+from quire.server.reviewers import Reviewer, Viewer, reviewer_name
 from quire.server.routes.review_bodies import (
-    MOST,
     ApproveBody,
     BulkBody,
     BulkPreviewBody,
     BulkResultBody,
     CountsBody,
-    Cursor,
     DecisionBody,
     DecisionPageBody,
     DecisionResultBody,
@@ -27,10 +26,8 @@ from quire.server.routes.review_bodies import (
     InboxPageBody,
     ItemBody,
     LeaseBody,
-    Limit,
     NextBody,
     RejectBody,
-    RowNumber,
     TasksBody,
     UndoBody,
     WhoBody,
@@ -73,7 +70,7 @@ class ReleasedBody(BaseModel):
 
 @router.get("/v1/runs/{run}/inbox")
 def get_inbox(
-    run: RowNumber,
+    run: Number,
     principal: Viewer,
     engine: AskedEngine,
     filter: FilterText = "",
@@ -88,7 +85,7 @@ def get_inbox(
 
 @router.get("/v1/runs/{run}/inbox/counts")
 def get_counts(
-    run: RowNumber,
+    run: Number,
     principal: Viewer,
     engine: AskedEngine,
     stage: Annotated[str | None, Query(max_length=200)] = None,
@@ -98,9 +95,7 @@ def get_counts(
 
 
 @router.post("/v1/runs/{run}/inbox/next")
-def take_next(
-    run: RowNumber, body: NextBody, principal: Reviewer, engine: AskedEngine
-) -> LinesBody:
+def take_next(run: Number, body: NextBody, principal: Reviewer, engine: AskedEngine) -> LinesBody:
     """Lease the next items that nobody holds; what the reviewer holds already comes first."""
     who, chosen = reviewer_name(principal, body.who), InboxFilter.parse(body.filter)
     lines = engine.review.take(run, who, chosen, count=body.count, after=body.cursor)
@@ -108,7 +103,7 @@ def take_next(
 
 
 @router.get("/v1/runs/{run}/leases")
-def get_leases(run: RowNumber, principal: Viewer, engine: AskedEngine) -> LeasesBody:
+def get_leases(run: Number, principal: Viewer, engine: AskedEngine) -> LeasesBody:
     """Say who is at which items."""
     leases = engine.review.leases(engine.queries.must_get(run).id)
     return LeasesBody(items=[LeaseBody.model_validate(lease) for lease in leases])
@@ -116,7 +111,7 @@ def get_leases(run: RowNumber, principal: Viewer, engine: AskedEngine) -> Leases
 
 @router.post("/v1/runs/{run}/leases")
 def hold_items(
-    run: RowNumber, body: TasksBody, principal: Reviewer, engine: AskedEngine
+    run: Number, body: TasksBody, principal: Reviewer, engine: AskedEngine
 ) -> HeldTasksBody:
     """Lease these items, or keep them for longer; what somebody else holds is told apart."""
     who = reviewer_name(principal, body.who)
@@ -132,7 +127,7 @@ def hold_items(
 
 @router.post("/v1/runs/{run}/leases/release")
 def release_leases(
-    run: RowNumber, body: TasksBody, principal: Reviewer, engine: AskedEngine
+    run: Number, body: TasksBody, principal: Reviewer, engine: AskedEngine
 ) -> ReleasedBody:
     """Give items back, so that others are given them."""
     released = engine.review.give_back(reviewer_name(principal, body.who), body.tasks)
@@ -140,22 +135,20 @@ def release_leases(
 
 
 @router.get("/v1/tasks/{task}")
-def get_item(task: RowNumber, principal: Viewer, engine: AskedEngine) -> ItemBody:
+def get_item(task: Number, principal: Viewer, engine: AskedEngine) -> ItemBody:
     """Show a result with its source, its critics, its versions and all decisions about it."""
     return ItemBody.model_validate(engine.review.item(task))
 
 
 @router.post("/v1/tasks/{task}/lease")
-def hold_item(
-    task: RowNumber, body: WhoBody, principal: Reviewer, engine: AskedEngine
-) -> LeaseBody:
+def hold_item(task: Number, body: WhoBody, principal: Reviewer, engine: AskedEngine) -> LeaseBody:
     """Lease one item; refused where somebody else holds it."""
     return LeaseBody.model_validate(engine.review.hold(task, reviewer_name(principal, body.who)))
 
 
 @router.post("/v1/tasks/{task}/release")
 def release_item(
-    task: RowNumber, body: WhoBody, principal: Reviewer, engine: AskedEngine
+    task: Number, body: WhoBody, principal: Reviewer, engine: AskedEngine
 ) -> ReleasedBody:
     """Give one item back."""
     released = engine.review.give_back(reviewer_name(principal, body.who), [task])
@@ -164,11 +157,11 @@ def release_item(
 
 @router.post("/v1/tasks/{task}/approve")
 def approve_item(
-    task: RowNumber,
+    task: Number,
     body: ApproveBody,
     principal: Reviewer,
     engine: AskedEngine,
-    command: CommandKey = None,
+    command: IdempotencyKey = None,
 ) -> DecisionResultBody:
     """Confirm a result: no machine replaces it any more."""
     who = reviewer_name(principal, body.who)
@@ -178,11 +171,11 @@ def approve_item(
 
 @router.post("/v1/tasks/{task}/edit")
 def edit_item(
-    task: RowNumber,
+    task: Number,
     body: EditBody,
     principal: Reviewer,
     engine: AskedEngine,
-    command: CommandKey = None,
+    command: IdempotencyKey = None,
 ) -> DecisionResultBody:
     """Put data in the place of a result; the gates of its stage must take it."""
     who, data = reviewer_name(principal, body.who), body.data
@@ -197,11 +190,11 @@ def edit_item(
 
 @router.post("/v1/tasks/{task}/reject")
 def reject_item(
-    task: RowNumber,
+    task: Number,
     body: RejectBody,
     principal: Reviewer,
     engine: AskedEngine,
-    command: CommandKey = None,
+    command: IdempotencyKey = None,
 ) -> DecisionResultBody:
     """Refuse a result: it is asked again, with the note."""
     who = reviewer_name(principal, body.who)
@@ -211,11 +204,11 @@ def reject_item(
 
 @router.post("/v1/tasks/{task}/undo")
 def undo_decision(
-    task: RowNumber,
+    task: Number,
     body: UndoBody,
     principal: Reviewer,
     engine: AskedEngine,
-    command: CommandKey = None,
+    command: IdempotencyKey = None,
 ) -> DecisionResultBody:
     """Take a decision back: the earlier result stands again."""
     who = reviewer_name(principal, body.who)
@@ -225,11 +218,11 @@ def undo_decision(
 
 @router.get("/v1/runs/{run}/bulk")
 def preview_bulk(
-    run: RowNumber,
+    run: Number,
     principal: Viewer,
     engine: AskedEngine,
     filter: FilterText = "",
-    seed: Annotated[int, Query(ge=0, le=MOST)] = 0,
+    seed: Annotated[int, Query(ge=0, le=LARGEST)] = 0,
 ) -> BulkPreviewBody:
     """Count what a filter takes, and show five of it, drawn by the seed."""
     preview = engine.review.preview_bulk(run, InboxFilter.parse(filter), seed=seed)
@@ -238,11 +231,11 @@ def preview_bulk(
 
 @router.post("/v1/runs/{run}/bulk")
 def decide_bulk(
-    run: RowNumber,
+    run: Number,
     body: BulkBody,
     principal: Reviewer,
     engine: AskedEngine,
-    command: CommandKey = None,
+    command: IdempotencyKey = None,
 ) -> BulkResultBody:
     """Approve or reject all that a filter takes; what others hold is left to them."""
     decided = engine.review.decide_bulk(
@@ -258,10 +251,10 @@ def decide_bulk(
 
 @router.get("/v1/runs/{run}/decisions")
 def get_decisions(
-    run: RowNumber,
+    run: Number,
     principal: Viewer,
     engine: AskedEngine,
-    task: Annotated[int | None, Query(ge=1, le=MOST)] = None,
+    task: Annotated[int | None, Query(ge=1, le=LARGEST)] = None,
     cursor: Cursor = None,
     limit: Limit = 50,
 ) -> DecisionPageBody:

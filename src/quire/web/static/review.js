@@ -51,7 +51,7 @@ function show(task, event = null) {
   const line = lineOf(task) ?? addLine(article);
   pointTo(line);
   article.focus({ preventScroll: true });
-  article.querySelector(".block")?.scrollIntoView({ block: "nearest" });
+  article.querySelector(".subject")?.scrollIntoView({ block: "nearest" });
   changeQuery({ item: task });
   showActs(article, line);
   if (event) measure(event);
@@ -173,7 +173,7 @@ function nextFree(line) {
 function markRefused(tasks) {
   for (const task of tasks) {
     const line = lineOf(task);
-    if (!line || (task === open && items.get(task))) continue;
+    if (!line || place.contains(items.get(task) ?? null)) continue; // it is looked at: the reason stands above it
     line.dataset.held = "1";
     line.querySelector(".by").textContent = items.refused.get(task);
   }

@@ -1,0 +1,194 @@
+// Audit: a field is marked by a key, the next item is here before it is wanted, and the rates follow.
+
+import { ApiError, api, attempt, changeQuery, isTyping, tell } from "/static/quire.js";
+import { Reviewer } from "/static/reviewer.js";
+
+const start = document.getElementById("start-audit");
+const root = document.getElementById("audit");
+if (start) startForm(start);
+if (root) openAudit(root);
+
+function startForm(form) {
+  const reviewer = new Reviewer(form);
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const given = new FormData(form);
+    await reviewer.known();
+    const body = { ...reviewer.body, size: Number(given.get("size")), tolerance: Number(given.get("tolerance")) / 100, stage: given.get("stage"), seed: Number(given.get("seed")) };
+    const head = await attempt(() => api("POST", `/v1/runs/${form.dataset.run}/audits`, body));
+    if (head) location.assign(`/audits/${head.id}`);
+  });
+}
+
+async function fetchPart(path, wanted) {
+  const response = await fetch(path, { headers: { Accept: "text/html" } });
+  if (!response.ok) throw new ApiError(response.status, await response.json().catch(() => null));
+  const box = document.createElement("template");
+  box.innerHTML = await response.text(); // made by our own templates, which escape every value
+  return document.adoptNode(box.content.querySelector(wanted));
+}
+
+function openAudit(root) {
+  const reviewer = new Reviewer(root);
+  const place = document.getElementById("place");
+  const audit = root.dataset.audit;
+  const size = Number(root.dataset.size);
+  const articles = new Map();
+  let sending = Promise.resolve();
+  let waiting = 0;
+  let current = 0; // field
+  let changed = false; // marks of the open item that were not sent
+
+  const article = () => place?.querySelector("article.item");
+  const fields = () => [...(article()?.querySelectorAll(".audit-field") ?? [])];
+  const markOf = (field) => field.querySelector("input:checked")?.dataset.mark;
+
+  function point(at) {
+    current = Math.max(0, Math.min(at, fields().length - 1));
+    fields().forEach((field, index) => field.toggleAttribute("data-current", index === current));
+    const field = fields()[current];
+    field?.scrollIntoView({ block: "nearest" });
+    for (const mark of place.querySelectorAll("mark")) mark.classList.toggle("pointed", mark.dataset.field === field?.dataset.field);
+  }
+
+  function prepare(no) {
+    if (no < 0 || no >= size || articles.has(no)) return articles.get(no);
+    const coming = fetchPart(`/audits/${audit}/items/${no}`, "article");
+    articles.set(no, coming);
+    coming.catch(() => articles.delete(no));
+    return coming;
+  }
+
+  async function go(no, event) {
+    if (no < 0 || no >= size) { showEnd(); return; }
+    const next = await attempt(() => prepare(no));
+    if (!next) return;
+    changed = false;
+    place.replaceChildren(next);
+    point(fields().findIndex((field) => !markOf(field)));
+    next.focus({ preventScroll: true });
+    changeQuery({ no });
+    if (event) requestAnimationFrame(() => setTimeout(() => performance.measure("next item", { start: event.timeStamp, end: performance.now() })));
+    prepare(no + 1);
+    prepare(no + 2);
+  }
+
+  // The next item that nobody marked: after this one, or from the beginning.
+  async function goOn(event) {
+    const no = Number(article().dataset.no);
+    const known = await prepare(no + 1)?.catch(() => null);
+    if (known && ![...known.querySelectorAll("input:checked")].length) { await go(no + 1, event); return; }
+    await sending;
+    const { item } = await api("GET", `/v1/audits/${audit}/next`);
+    if (item) await go(item.no, event);
+    else showEnd();
+  }
+
+  function showEnd() {
+    const box = Object.assign(document.createElement("div"), { className: "empty", id: "nothing" });
+    const again = Object.assign(document.createElement("a"), { href: "?no=0", textContent: "Look at them again" });
+    const words = Object.assign(document.createElement("p"), { textContent: `All ${size.toLocaleString("en")} are marked. ` });
+    words.append(again, ".");
+    box.append(words);
+    place.replaceChildren(box);
+    changeQuery({ no: null });
+  }
+
+  function showSaving() { document.getElementById("saving").textContent = waiting ? `saving ${waiting}` : ""; }
+
+  // Sends the marks of the open item behind the person's back, in order; what is refused comes back.
+  function send() {
+    const no = Number(article().dataset.no);
+    const marks = Object.fromEntries(fields().map((field) => [field.dataset.field, markOf(field)]));
+    waiting += 1;
+    changed = false;
+    article().dataset.again = "1";
+    showSaving();
+    sending = sending.then(() => deliver(no, marks)).finally(() => { waiting -= 1; showSaving(); });
+  }
+
+  async function deliver(no, marks) {
+    for (let wait = 500; ; wait = Math.min(wait * 2, 8000)) {
+      try {
+        const report = await api("POST", `/v1/audits/${audit}/marks`, { ...reviewer.body, no, marks });
+        document.getElementById("marked").textContent = report.head.marked.toLocaleString("en");
+        document.getElementById("progress").value = report.head.marked;
+        if (waiting === 1) document.getElementById("report").replaceWith(await fetchPart(`/audits/${audit}/report`, "#report"));
+        return;
+      } catch (error) {
+        if (error.status && error.status < 500) { tell(`item ${no + 1} is not marked: ${error.message}`, { error: true }); articles.delete(no); await go(no); return; }
+        document.getElementById("saving").textContent = "not saved yet: the server does not answer, it is tried again";
+        await new Promise((again) => setTimeout(again, wait));
+      }
+    }
+  }
+
+  function mark(kind, event) {
+    const field = fields()[current];
+    if (!field) return;
+    field.querySelector(`[data-mark="${kind}"]`).checked = true;
+    changed = true;
+    const open = fields().findIndex((one) => !markOf(one));
+    if (open >= 0) point(open);
+    else if (article().dataset.again && current < fields().length - 1) point(current + 1);
+    else finish(event);
+  }
+
+  function finish(event) { send(); attempt(() => goOn(event)); }
+
+  // Whoever goes to another item by hand leaves this one marked, where all its fields are.
+  function leave(no, event) {
+    if (changed && fields().every(markOf)) send();
+    go(no, event);
+  }
+
+  function all(event) {
+    for (const field of fields()) if (!markOf(field)) field.querySelector('[data-mark="right"]').checked = true;
+    finish(event);
+  }
+
+  const ACTS = {
+    right: (event) => mark("right", event), wrong: (event) => mark("wrong", event), unsure: (event) => mark("unsure", event), all,
+    next: (event) => leave(Math.min(size - 1, Number(article()?.dataset.no ?? -1) + 1), event),
+    previous: (event) => leave(Math.max(0, Number(article()?.dataset.no ?? size) - 1), event),
+    down: () => point(current + 1), up: () => point(current - 1),
+  };
+  const KEYS = { 1: "right", 2: "wrong", 3: "unsure", a: "all", j: "next", k: "previous", ArrowDown: "down", ArrowUp: "up" };
+
+  function act(name, event) {
+    if (!article() && name !== "next" && name !== "previous") return;
+    event.preventDefault();
+    ACTS[name](event);
+  }
+
+  if (!place) return;
+  document.addEventListener("keydown", (event) => {
+    const radio = event.target.matches?.("input[type=radio]");
+    if ((isTyping(event) && !radio) || document.querySelector("dialog[open]") || !KEYS[event.key]) return;
+    if (radio && event.key.startsWith("Arrow")) return;
+    act(KEYS[event.key], event);
+  }, true);
+  root.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-act]");
+    if (button) act(button.dataset.act, event);
+    if (event.target.closest("#keys-button")) document.getElementById("keys").showModal();
+  });
+  root.addEventListener("change", (event) => {
+    const field = event.target.closest(".audit-field");
+    if (!field) return;
+    current = fields().indexOf(field);
+    mark(event.target.dataset.mark, event);
+  });
+  addEventListener("beforeunload", (event) => { if (waiting || changed) event.preventDefault(); });
+
+  (async () => {
+    await reviewer.known();
+    const first = article();
+    if (first) {
+      articles.set(Number(first.dataset.no), Promise.resolve(first));
+      point(Math.max(0, fields().findIndex((field) => !markOf(field))));
+      prepare(Number(first.dataset.no) + 1);
+    }
+    root.dataset.ready = "1";
+  })();
+}
