@@ -55,7 +55,7 @@ def test_what_has_lapsed_holds_no_call_back(ledger: Ledger) -> None:
         tx.levels.learn_limits(POOL, Limits(requests=5), NOW)
         assert scarce_limits(tx, FACTS, NOW) == ["5 requests"]
 
-        learn_limits(tx, [LimitReport(POOL, Limits(), Need(0, 0, 0), None)], late)
+        learn_limits(tx, [LimitReport(POOL, Limits(), Need(0, 0, 0), [])], late)
 
         assert scarce_limits(tx, FACTS, late) == []
         assert tx.levels.list_limit_levels(late) == [(POOL, debt, Limits())]
@@ -63,12 +63,10 @@ def test_what_has_lapsed_holds_no_call_back(ledger: Ledger) -> None:
 
 def test_what_many_answers_say_of_limits_is_written_once(ledger: Ledger) -> None:
     limits, said = Limits(requests=1_000), Limits(requests=60)
-    reports = [
-        LimitReport(POOL, Limits(), Need(0, 5, 0), Rates(limits, said, None)) for _ in range(50)
-    ]
+    report = LimitReport(POOL, Limits(), Need(0, 250, 0), [Rates(limits, said)] * 50)
     with ledger.transaction() as tx:
         with count_statements(tx.levels) as counted:
-            learn_limits(tx, reports, NOW)
+            learn_limits(tx, [report], NOW)
         held = tx.levels.take_limit_level(POOL, NOW)
 
     statements = ("add_limit_level", "learn_limits", "take_limit_level", "set_limit_level")
@@ -78,12 +76,9 @@ def test_what_many_answers_say_of_limits_is_written_once(ledger: Ledger) -> None
 
 def test_what_the_last_answer_does_not_state_stays_as_an_earlier_one_did(ledger: Ledger) -> None:
     stated = [Limits(requests=9, total=700), Limits(requests=8), Limits()]
-    reports = [
-        LimitReport(POOL, Limits(), Need(0, 0, 0), Rates(limits, Limits(), None))
-        for limits in stated
-    ]
+    rates = [Rates(limits, Limits()) for limits in stated]
     with ledger.transaction() as tx:
-        learn_limits(tx, reports, NOW)
+        learn_limits(tx, [LimitReport(POOL, Limits(), Need(0, 0, 0), rates)], NOW)
 
         assert tx.levels.list_limit_levels(NOW)[0][2] == Limits(requests=8, total=700)
 

@@ -80,6 +80,9 @@ ADDED_INDEXES = (
     "results_edited",
     "results_inbox",
     "results_superseded",
+    "blocks_repeated",
+    "documents_workspace",
+    "documents_purged",
 )
 
 

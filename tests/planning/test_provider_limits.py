@@ -6,14 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire.domain.accounts import Level, Need, Rates
+from quire.domain.accounts import Level, Need
 from quire.domain.models import Limits
 from quire.planning.provider_limits import (
     BURST_PERCENT,
     MINUTE,
     PARTS,
     STEADY_PERCENT,
-    ReturnedNeed,
     admit,
     full_level,
     is_limited,
@@ -30,7 +29,7 @@ requests = st.integers(1, 10_000)
 
 def refund(level: Level, limits: Limits, unused: Need) -> Level:
     """What is left once one call gave back what it did not take."""
-    return return_calls(level, limits, [ReturnedNeed(unused)])
+    return return_calls(level, limits, unused)
 
 
 def admitted_calls(
@@ -207,11 +206,30 @@ def test_filling_up_in_small_steps_or_at_once_is_the_same() -> None:
 
 def test_the_provider_is_believed_where_it_says_that_less_is_left() -> None:
     level = Level(0, 60 * PARTS, 500 * PARTS, 0, 0)
-    rates = Rates(Limits(), Limits(requests=3, input=10_000))
+    reported = [Limits(requests=5), Limits(requests=3, input=10_000), Limits(requests=4)]
 
-    assert return_calls(level, Limits(), [ReturnedNeed(Need(0, 0, 0), rates)]) == Level(
+    assert return_calls(level, Limits(), Need(0, 0, 0), reported) == Level(
         0, 3 * PARTS, 500 * PARTS, 0, 0
     )
+
+
+@given(
+    st.lists(st.tuples(*[st.integers(0, 50)] * 3), max_size=8),
+    st.tuples(*[st.integers(-100, 100)] * 4),
+)
+def test_calls_are_admitted_together_as_they_would_be_one_by_one(
+    parts: list[tuple[int, int, int]], left: tuple[int, int, int, int]
+) -> None:
+    limits, needs = Limits(requests=200, input=900, total=1_000), [Need(*part) for part in parts]
+    level = refill(Level(0, *(part * PARTS for part in left)), limits, MINUTE // 100)
+    one_by_one, count = level, 0
+    for need in needs:
+        went, one_by_one = admit(one_by_one, limits, [need])
+        if not went:
+            break
+        count += 1
+
+    assert admit(level, limits, needs) == (count, one_by_one)
 
 
 def test_the_smallest_number_that_anybody_states_holds() -> None:

@@ -213,9 +213,9 @@ class Courier:
 
     def cancel_late(self, now: datetime) -> None:
         """Wait no longer for calls past their deadline: one look, instead of a timer for each."""
-        for send in self._sends.values():
-            if send.deadline.has_passed(now):
-                send.task.cancel()
+        late = [send.task for send in self._sends.values() if send.deadline.ends <= now]
+        for task in late:
+            task.cancel()
 
     def abandon(self) -> list[AttemptId]:
         """Wait no longer for what is in flight; returns which calls that are."""

@@ -113,7 +113,6 @@ class Rates(NamedTuple):
 
     limits: Limits  # a minute
     left: Limits  # of them, now
-    reset: float | None = None  # seconds until all of it is there again
 
 
 KEYLESS_ACCOUNT = Account(

@@ -71,30 +71,32 @@ def _read_facts(
     waiting = [row for row in asked if row.review_state is None and row.state != TaskState.DONE]
     rejected = tx.results.rejections_of_tasks([row.task_id for row in waiting if row.task_id])
     began = to_micros(source.run.created_at)
-    return stream_named_tuples(RowFacts, (_row_facts(row, calls, rejected, began) for row in rows))
+    return stream_named_tuples(RowFacts, _row_facts(rows, calls, rejected, began))
 
 
 def _row_facts(
-    row: ExportRow | StageOutcome,
+    rows: Iterable[ExportRow | StageOutcome],
     calls: Mapping[TaskId, CarryingCalls],
     rejected: Mapping[TaskId, Rejection],
     began: int,
-) -> tuple[Json, ...]:
-    task = row.task_id or TaskId(0)
-    _, attempts, cost, changed = calls.get(task, _NO_CALLS)
-    review, reviewer, at = row.review_state, row.reviewer, row.reviewed_at
-    if review is None and task in rejected:
-        review = ReviewState.REJECTED
-        _, reviewer, at = rejected[task]
-    changed = max(began, changed, row.created_at or 0, at or 0)
-    return (
-        attempts,
-        to_usd(cost),
-        review or _UNREVIEWED,
-        reviewer,
-        None if at is None else _iso_moment(at),
-        _iso_moment(changed),
-    )
+) -> Iterator[tuple[Json, ...]]:
+    """The values of `RowFacts` for each row."""
+    for row in rows:
+        task = row.task_id or TaskId(0)
+        _, attempts, cost, changed = calls.get(task, _NO_CALLS)
+        review, reviewer, at = row.review_state, row.reviewer, row.reviewed_at
+        if review is None and task in rejected:
+            review = ReviewState.REJECTED
+            _, reviewer, at = rejected[task]
+        changed = max(began, changed, row.created_at or 0, at or 0)
+        yield (
+            attempts,
+            to_usd(cost),
+            review or _UNREVIEWED,
+            reviewer,
+            None if at is None else _iso_moment(at),
+            _iso_moment(changed),
+        )
 
 
 @lru_cache(maxsize=1024)
@@ -224,31 +226,46 @@ def judged_blocks(
 ) -> Iterator[ExportedBlock]:
     """The same, without a look whether the data is JSON: who reads it will see."""
     judged = bool(source.recipe.critics_of(stage.name))
+    models: dict[int | None, str | None] = {None: None, **dict(enumerate(source.models))}
     documents: dict[DocumentId, Document] = {}
     paths = _Paths(tx, source)
     found = tx.results.export_rows(source.run.id, source.stage_ids[stage.name])
     while chunk := list(islice(found, CHUNK_ROWS)):
         kept = with_facts(tx, source, chunk, chosen)
-        tasks = [row.task_id for row, _, _ in kept if row.task_id] if judged else []
-        words = tx.results.critiques_of_tasks(tasks)
+        said = _critics_of(tx, source, [row for row, _, _ in kept]) if judged else {}
         documents = _documents_of(tx, [row for row, _, _ in kept], documents)
         paths.read(documents)
         places = {name: paths.of_document(document) for name, document in documents.items()}
-        for row, status, facts in kept:
-            spoken = words.get(row.task_id, ()) if row.task_id else ()
-            found_at, *copies = places[row.document_id]
-            block = ExportedBlock(
-                documents[row.document_id],
-                found_at,
-                row,
-                status,
-                facts,
-                None if row.model_no is None else source.models[row.model_no],
-                critic_verdicts(source, spoken) if spoken else (),
-            )
-            yield block
-            for path in copies:  # its share of money was told with the first
-                yield block._replace(path=path, facts=facts._replace(cost=0.0))
+        heads = {name: (document, places[name][0]) for name, document in documents.items()}
+        blocks = stream_named_tuples(
+            ExportedBlock,
+            [
+                (*heads[row.document_id], row, status, facts, models[row.model_no], ())
+                for row, status, facts in kept
+            ],
+        )
+        if said:
+            blocks = (block._replace(critics=said.get(block.row.task_id, ())) for block in blocks)
+        copied = any(len(paths_of_one) > 1 for paths_of_one in places.values())
+        yield from _at_every_path(blocks, places) if copied else blocks
+
+
+def _critics_of(
+    tx: Transaction, source: ResultSource, rows: Sequence[ExportRow]
+) -> dict[TaskId | None, tuple[ExportedVerdict, ...]]:
+    """What critics said of the tasks of some rows."""
+    words = tx.results.critiques_of_tasks([row.task_id for row in rows if row.task_id])
+    return {task: critic_verdicts(source, spoken) for task, spoken in words.items()}
+
+
+def _at_every_path(
+    blocks: Iterable[ExportedBlock], places: Mapping[DocumentId, Sequence[SourcePath]]
+) -> Iterator[ExportedBlock]:
+    """Blocks at each path of their documents; their share of money is told with the first."""
+    for block in blocks:
+        yield block
+        for path in places[block.row.document_id][1:]:
+            yield block._replace(path=path, facts=block.facts._replace(cost=0.0))
 
 
 def _documents_of(

@@ -111,7 +111,8 @@ def write_whole(value: Json, numbers: WholeNumbers) -> Json:
         changed = {
             name: whole
             for name, inner in numbers.inner.items()
-            if name in value and (whole := write_whole(value[name], inner)) is not value[name]
+            if type(item := value.get(name)) is not int  # as a rule it is: not worth a call
+            and (whole := write_whole(item, inner)) is not item
         }
         return {**value, **changed} if changed else value
     if isinstance(value, list) and numbers.items is not None:

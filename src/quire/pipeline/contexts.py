@@ -181,7 +181,8 @@ class LaneContext:
         """A request as it goes from here: one that was packed for another way costs otherwise."""
         if not request.most_input:
             return request
-        return request._replace(reserve=self.most_cost(request.most_input, request.max_output))
+        reserve = self.most_cost(request.most_input, request.max_output)
+        return request if reserve == request.reserve else request._replace(reserve=reserve)
 
     def most_cost(self, input_tokens: int, output: int) -> int:
         """The most that a call may cost: it may be the one that writes the provider's cache."""

@@ -24,12 +24,11 @@ call at a time lets the others wait until we give up, and works on them all the 
 wait for an answer follows from how long answers take (`AnswerTimes`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from math import inf
-from typing import NamedTuple
 
-from quire.domain.accounts import Level, Need, Rates
+from quire.domain.accounts import Level, Need
 from quire.domain.models import Limits
 
 # Together less than the limit in any minute: what may go at once, and what comes back in one. The
@@ -44,26 +43,24 @@ LEAST_PARTS = 20  # parts that must have come: of less, rounding down would take
 _NAMES = ("requests", "input", "output", "total")
 
 
-class ReturnedNeed(NamedTuple):
-    """What a call that came back says of limits."""
-
-    unused: Need  # of what it was reckoned at
-    rates: Rates | None = None  # what the headers said
-
-
 def narrowest_limits(*limits: Limits) -> Limits:
     """Hold to the smallest number that anybody states for each limit; servers say 0 for none."""
     by_name = zip(_NAMES, zip(*map(_values, limits), strict=True), strict=True)
     return Limits(**{name: min(filter(None, stated), default=None) for name, stated in by_name})
 
 
-def latest_limits(stated: Iterable[Limits]) -> Limits:
+def latest_limits(stated: Sequence[Limits]) -> Limits:
     """What was stated last of each limit."""
-    by_name: dict[str, int] = {}
-    for limits in stated:
-        named = zip(_NAMES, _values(limits), strict=True)
-        by_name.update((name, limit) for name, limit in named if limit is not None)
-    return Limits(**by_name)
+    by_name = zip(_NAMES, zip(*map(_values, reversed(stated)), strict=True), strict=False)
+    return Limits(
+        **{name: next((it for it in said if it is not None), None) for name, said in by_name}
+    )
+
+
+def _least_limits(stated: Sequence[Limits]) -> list[int | None]:
+    """The least that was stated of each limit; None where nobody did, and nothing by nobody."""
+    by_limit = zip(*map(_values, stated), strict=True)
+    return [min((it for it in said if it is not None), default=None) for said in by_limit]
 
 
 def is_limited(limits: Limits) -> bool:
@@ -107,6 +104,11 @@ def admit(level: Level, limits: Limits, needs: Sequence[Need]) -> tuple[int, Lev
     """
     bounds = _bounds(limits)
     left = list(level[1:])
+    together = _parts(_sum_needs(needs))
+    if all([together[no] * PARTS <= left[no] <= most for no, _, most in bounds]):
+        for no, _, _ in bounds:  # as a rule: there is enough for all of them
+            left[no] -= together[no] * PARTS
+        return len(needs), Level(level.at, *left)
     for count, need in enumerate(needs):
         parts = _parts(need)
         if any([left[no] < min(parts[no] * PARTS, most) for no, _, most in bounds]):
@@ -118,7 +120,7 @@ def admit(level: Level, limits: Limits, needs: Sequence[Need]) -> tuple[int, Lev
 
 def seconds_until_admitted(level: Level, limits: Limits, needs: Sequence[Need]) -> float:
     """How long it takes until these calls, or as many as go at once, may go together."""
-    together = Need(*(sum(parts) for parts in zip(*needs, strict=True)))
+    together = _sum_needs(needs)
     missing = (
         (min(part * PARTS, _capacity(limit)) - left) * MINUTE / max(1, _steady_rate(limit))
         for left, part, limit in zip(level[1:], _parts(together), _values(limits), strict=True)
@@ -136,29 +138,29 @@ def low_limits(level: Level, limits: Limits) -> list[str]:
     ]
 
 
-def return_calls(level: Level, limits: Limits, calls: Iterable[ReturnedNeed]) -> Level:
-    """Put back what calls did not take, in the order in which they came back.
+def return_calls(
+    level: Level, limits: Limits, unused: Need, reported: Sequence[Limits] = ()
+) -> Level:
+    """Put back what calls that came back together did not take.
 
-    What was reckoned too low is taken now. The provider is believed where it says that less is
-    left than we thought.
+    What was reckoned too low is taken now. The provider is believed where any of its answers
+    reported that less is left than we thought.
     """
-    bounds = _bounds(limits)
-    left = list(level[1:])
-    for unused, rates in calls:
-        parts = _parts(unused)
-        for no, least, most in bounds:
-            left[no] = max(least, min(most, left[no] + parts[no] * PARTS))
-        if rates is not None:
-            stated = _values(rates.left)
-            left = [
-                ours if it is None else min(ours, it * PARTS)
-                for ours, it in zip(left, stated, strict=True)
-            ]
+    left, parts = list(level[1:]), _parts(unused)
+    for no, least, most in _bounds(limits):
+        left[no] = max(least, min(most, left[no] + parts[no] * PARTS))
+    for no, it in enumerate(_least_limits(reported)):
+        if it is not None:
+            left[no] = min(left[no], it * PARTS)
     return Level(level.at, *left)
 
 
 def _values(limits: Limits) -> tuple[int | None, ...]:
     return limits.requests, limits.input, limits.output, limits.total
+
+
+def _sum_needs(needs: Sequence[Need]) -> Need:
+    return Need(*map(sum, zip(*needs, strict=True))) if needs else Need(0, 0, 0)
 
 
 def _parts(need: Need) -> tuple[int, ...]:

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
 import jiter
@@ -112,11 +110,11 @@ class Anthropic:
         return error_codes.name_error(self.name, response, error_body, meaning)
 
     def rates(self, headers: Mapping[str, str]) -> Rates | None:
-        """Read `anthropic-ratelimit-*`; resets are dates, counted from the response's own."""
+        """Read `anthropic-ratelimit-*`."""
         limits, left = _limits(headers, "limit"), _limits(headers, "remaining")
         if limits == left == Limits():
             return None
-        return Rates(limits, left, _reset(headers))
+        return Rates(limits, left)
 
     def error_in_success(self, raw: bytes) -> HttpResponse | None:
         """None: it sends no errors with a 200."""
@@ -264,14 +262,3 @@ def _limits(headers: Mapping[str, str], word: str) -> Limits:
         for value in found
     ]
     return Limits(requests=numbers[0], input=numbers[1], output=numbers[2], total=numbers[3])
-
-
-def _reset(headers: Mapping[str, str]) -> float | None:
-    """Seconds until all of it is there again."""
-    now = headers.get("date", "")
-    resets = [headers.get(f"anthropic-ratelimit-{kind}-reset", "") for kind in _KINDS]
-    try:
-        then = max(datetime.fromisoformat(reset) for reset in resets if reset)
-        return max(0.0, (then - parsedate_to_datetime(now)).total_seconds())
-    except (ValueError, TypeError, IndexError, OverflowError):  # no date, or none that is one
-        return None

@@ -45,7 +45,7 @@ def encode_google_passages(call: Call) -> bytes:
 
 def read_embeddings(body: JsonObject) -> Reply | None:
     """What a body with embeddings says besides them; None where there are none in it."""
-    if not _entries(body):
+    if not ("data" in body or "embeddings" in body) or not _entries(body):
         return None
     stated = wire.mapping(body.get("usage"))
     name = "prompt_tokens"

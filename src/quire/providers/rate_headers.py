@@ -36,19 +36,19 @@ def _header_names(kinds: tuple[str, ...]) -> _HeaderNames:
     return _HeaderNames(*(tuple(f"x-ratelimit-{word}-{kind}" for kind in kinds) for word in words))
 
 
-_OF_REQUESTS, _OF_TOKENS, _OF_NONE = map(_header_names, (_REQUESTS, _TOKENS, ()))
+_OF_REQUESTS, _OF_TOKENS = map(_header_names, (_REQUESTS, _TOKENS))
+_STATED = (_OF_REQUESTS.limit, _OF_TOKENS.limit, _OF_REQUESTS.remaining, _OF_TOKENS.remaining)
+_STATED_OF_TOKENS = ((), _OF_TOKENS.limit, (), _OF_TOKENS.remaining)
 _NOTHING_STATED = [None] * 4
 
 
 def read_rates(headers: Mapping[str, str], *, requests_a_minute: bool = True) -> Rates | None:
     """Read `x-ratelimit-*`; where requests are counted by the day they are left out."""
-    requests, tokens = _OF_REQUESTS if requests_a_minute else _OF_NONE, _OF_TOKENS
-    names = (requests.limit, tokens.limit, requests.remaining, tokens.remaining)
+    names = _STATED if requests_a_minute else _STATED_OF_TOKENS
     most, most_tokens, left, left_tokens = stated = [_smallest(headers, kind) for kind in names]
     if stated == _NOTHING_STATED:
         return None
-    resets = _longest(headers, requests.reset + tokens.reset)
-    return Rates(_limits(most, most_tokens), Limits(requests=left, total=left_tokens), resets)
+    return Rates(_limits(most, most_tokens), _limits(left, left_tokens))
 
 
 def retry_after(headers: Mapping[str, str], came_at: datetime | None = None) -> float | None:

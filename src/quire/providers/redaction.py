@@ -40,7 +40,8 @@ def _redact(body: bytes, patterns: _Patterns) -> bytes:
 
 
 def _account_patterns(account: Account) -> tuple[_Patterns, _Patterns]:
-    values = tuple(value.reveal() for value in account.headers.values())
+    headers = account.headers
+    values = tuple([value.reveal() for value in headers.values()]) if headers else ()
     return _patterns(account.key.reveal(), values)
 
 

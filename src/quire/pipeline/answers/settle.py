@@ -109,9 +109,11 @@ class _Outcome:
 def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROUP) -> int:
     """Judge answered attempts and move their tasks on; returns how many were settled."""
     stored = _next_answers(tx, contexts, now, min(limit, contexts.settle_group_size))
-    answered = [item for item in stored if not _is_embedding(tx, contexts, item)]
-    if len(answered) < len(stored):
-        embedded = [item for item in stored if _is_embedding(tx, contexts, item)]
+    lanes = {item.lane_id: item.run_id for item in stored}
+    embedding = {lane for lane, run in lanes.items() if contexts.of_lane_id(tx, run, lane).embeds}
+    answered = [item for item in stored if item.lane_id not in embedding] if embedding else stored
+    if embedding:
+        embedded = [item for item in stored if item.lane_id in embedding]
         settle_embeddings(tx, contexts, embedded, now)
     if not answered:
         return len(stored)
@@ -135,10 +137,6 @@ def settle(tx: Transaction, contexts: Contexts, now: datetime, limit: int = GROU
         AttemptMove.SETTLE, [attempt.attempt_id for attempt in answered], AttemptState.ANSWERED
     )
     return len(stored)
-
-
-def _is_embedding(tx: Transaction, contexts: Contexts, answered: AnsweredAttempt) -> bool:
-    return contexts.of_lane_id(tx, answered.run_id, answered.lane_id).embeds
 
 
 def _note_failures(

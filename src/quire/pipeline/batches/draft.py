@@ -13,7 +13,7 @@ from quire.domain.runs import Lane
 from quire.domain.wallets import BATCHES
 from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import to_micros
-from quire.pipeline.calls.admit import need_of
+from quire.pipeline.calls.admit import call_size
 from quire.pipeline.calls.afford import Purse, release_unsent, reserve_funds
 from quire.pipeline.calls.limit_profiles import lane_limits
 from quire.pipeline.calls.plugin_holds import check_plugins
@@ -27,7 +27,6 @@ from quire.planning.batch_schedule import (
     room_in,
     written_size,
 )
-from quire.planning.rendering import items_bytes
 
 CHUNK = 2000  # calls that join a draft in one transaction
 
@@ -120,8 +119,8 @@ def _fill_batch(
 
 
 def _load(context: LaneContext, request: QueuedRequest) -> CallSize:
-    sent = context.prefix_bytes + items_bytes(request.tasks, request.content_bytes)
-    return CallSize(written_size(sent), need_of(context, request).input)
+    sent = call_size(context, request)
+    return CallSize(written_size(sent), context.most_tokens(sent))
 
 
 def _must_wait(

@@ -16,9 +16,8 @@ waiting could save is a part of a prefix. That a prefix is kept is written down 
 time: all workers of the ledger share it, and a provider forgets what was not used for some minutes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from itertools import groupby
 from typing import NamedTuple
 
 from quire.domain.accounts import Account, Need, Pool, Rates
@@ -34,7 +33,6 @@ from quire.pipeline.contexts import Contexts, LaneContext
 from quire.planning.first_calls import count_unheard_room, note_sent, seconds_until_heard
 from quire.planning.learnt_rates import a_minute, holds_back, let_go, seconds_until_free
 from quire.planning.provider_limits import (
-    ReturnedNeed,
     admit,
     full_level,
     is_limited,
@@ -58,12 +56,12 @@ LONGEST_REST = timedelta(milliseconds=250)
 
 
 class LimitReport(NamedTuple):
-    """What a call that came back says about limits."""
+    """What calls of a pool that came back together say about its limits."""
 
     pool: Pool
-    limits: Limits  # as its run was told
-    unused: Need  # of what it was reckoned at
-    rates: Rates | None  # what the headers said
+    limits: Limits  # as their runs were told
+    unused: Need  # of what they were reckoned at, all together
+    rates: Sequence[Rates]  # what the headers said, in the order in which they came
 
 
 class Admission(NamedTuple):
@@ -80,10 +78,9 @@ def pool_of(context: LaneContext, account: Account) -> Pool:
 
 
 def need_of(
-    context: LaneContext, request: QueuedRequest, learned: OutputPercentiles | None = None
+    context: LaneContext, request: QueuedRequest, size: int, learned: OutputPercentiles | None
 ) -> Need:
     """What a call takes: of output as answers did, or the most while nothing is learnt of them."""
-    size = call_size(context, request)
     output = request.max_output
     if learned is not None:
         content = request.content_bytes // max(1, request.tasks)
@@ -117,7 +114,7 @@ def reserve_limits(
     if rate is None and not is_limited(limits):
         return _admit_unheard(contexts, pool, sizes, at)
     learned = learn_sizes(tx, contexts, context, 0).learned
-    needs = [need_of(context, request, learned) for request in queued]
+    needs = [need_of(context, *call, learned) for call in zip(queued, sizes, strict=True)]
     (allowed, left), wait = admit(level, limits, needs), 0.0
     count = allowed
     if rate is None:
@@ -156,21 +153,15 @@ def learn_limits(tx: Transaction, reports: Sequence[LimitReport], now: datetime)
     A level is read and written once for all calls that came back together: every answer has
     headers, and a few statements for each would cost more than storing it.
     """
-    by_pool = groupby(sorted(reports, key=_pool_of_report), lambda report: report[:2])
-    for (pool, configured), group in by_pool:
-        in_pool = list(group)
-        _learn_stated(tx, pool, [report.rates.limits for report in in_pool if report.rates], now)
+    for pool, configured, unused, rates in reports:
+        _learn_stated(tx, pool, [it.limits for it in rates], now)
         level, limits, _ = _take_level(tx, pool, configured, now)
         if is_limited(limits):
-            returned = [ReturnedNeed(report.unused, report.rates) for report in in_pool]
-            tx.levels.set_limit_level(pool, return_calls(level, limits, returned))
+            left = return_calls(level, limits, unused, [it.left for it in rates])
+            tx.levels.set_limit_level(pool, left)
 
 
-def _pool_of_report(report: LimitReport) -> Pool:
-    return report.pool
-
-
-def _learn_stated(tx: Transaction, pool: Pool, stated: Iterable[Limits], now: datetime) -> None:
+def _learn_stated(tx: Transaction, pool: Pool, stated: Sequence[Limits], now: datetime) -> None:
     """Write down the limits that headers state; what the last of them does not name stays."""
     latest = latest_limits(stated)
     if is_limited(latest):

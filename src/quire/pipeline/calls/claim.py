@@ -13,15 +13,15 @@ lock. An attempt's number is the fencing token: an answer counts for the attempt
 storing it twice is harmless (idempotent), because a commit of unknown outcome is simply repeated.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from quire.domain.accounts import Account, Need, Pool, Rates
-from quire.domain.ids import AttemptId, RequestId, WorkerId
-from quire.domain.models import StructuredOutput
+from quire.domain.ids import AttemptId, LaneId, RequestId, WorkerId
+from quire.domain.models import Limits, StructuredOutput
 from quire.domain.reasons import TaskError, TaskErrorKind
 from quire.domain.requests import Answer, AttemptGroup, Call, CallFailure, CallText, QueuedRequest
 from quire.domain.states import RequestState
@@ -271,9 +271,6 @@ def call_of(
     return replace(call, wire=replace(call.wire, structured=StructuredOutput.TEXT))
 
 
-NO_NEED = Need(0, 0, 0)
-
-
 class ReturnedCall(NamedTuple):
     """A call that came back: with an answer, or without."""
 
@@ -306,7 +303,7 @@ def receive(
         call for call in returned if not (call.rates is None and call.outgoing.need is None)
     ]
     if reporting:
-        learn_limits(tx, list(_limit_reports(tx, contexts, reporting, now)), now)
+        learn_limits(tx, _limit_reports(tx, contexts, reporting, now), now)
     marked = [call for call in returned if call.outgoing.call.caching]
     if marked:
         _note_caches(tx, contexts, marked, now)
@@ -358,25 +355,34 @@ def _accepted_calls(returned: Sequence[ReturnedCall]) -> Iterator[AcceptedCalls]
 
 def _limit_reports(
     tx: Transaction, contexts: Contexts, returned: Sequence[ReturnedCall], now: datetime
-) -> Iterator[LimitReport]:
-    limits = {
-        lane.lane_id: lane_limits(tx, contexts, lane, now)
-        for lane in {id(call.outgoing.context): call.outgoing.context for call in returned}.values()
-    }
-    for outgoing, outcome, rates in returned:
-        pool = pool_of(outgoing.context, outgoing.account)
-        unused = _unused_need(outgoing.need, outcome) if outgoing.need else NO_NEED
-        yield LimitReport(pool, limits[outgoing.context.lane_id], unused, rates)
+) -> list[LimitReport]:
+    """One for each pool, and for each word of its limits: runs may be told different ones."""
+    lanes: dict[tuple[LaneId, int | None], list[ReturnedCall]] = defaultdict(list)
+    for call in returned:
+        lanes[call.outgoing.context.lane_id, call.outgoing.account.id].append(call)
+    pools: dict[tuple[Pool, Limits], list[ReturnedCall]] = defaultdict(list)
+    for calls in lanes.values():
+        context, account = calls[0].outgoing.context, calls[0].outgoing.account
+        pools[pool_of(context, account), lane_limits(tx, contexts, context, now)] += calls
+    return [
+        LimitReport(pool, limits, _unused_need(calls), [call.rates for call in calls if call.rates])
+        for (pool, limits), calls in pools.items()
+    ]
 
 
-def _unused_need(need: Need, outcome: Answer | CallFailure) -> Need:
-    """What an answered call was reckoned at and did not take; the provider counted the request."""
-    if isinstance(outcome, CallFailure) or outcome.reply is None:
-        return NO_NEED
-    usage = outcome.reply.usage
-    if not usage.exact:
-        return NO_NEED
-    return Need(0, need.input - usage.input_total, need.output - usage.output)
+def _unused_need(returned: Sequence[ReturnedCall]) -> Need:
+    """What answered calls were reckoned at and did not take; the provider counted the requests."""
+    answered = [
+        (outgoing.need, outcome.reply.usage)
+        for outgoing, outcome, _ in returned
+        if outgoing.need and isinstance(outcome, Answer) and outcome.reply
+    ]
+    known = [(need, usage) for need, usage in answered if usage.exact]
+    return Need(
+        0,
+        sum([need.input - usage.input_total for need, usage in known]),
+        sum([need.output - usage.output for need, usage in known]),
+    )
 
 
 def _note_caches(
