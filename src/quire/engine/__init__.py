@@ -15,12 +15,21 @@ if TYPE_CHECKING:
     from quire.engine.library import Ingestion
     from quire.engine.queries import RunOutcomes
     from quire.engine.run_handle import RunHandle
+    from quire.export.data_frames import make_frame
+    from quire.export.flat_tables import FlatTable
     from quire.export.formats import ExportReport, check_output
     from quire.export.html_page import Tile, render_head, render_page, render_table, render_tiles
     from quire.export.read_export import read_export
     from quire.export.result_rows import ExportedBlock, ExportedTask
     from quire.export.result_selection import row_filter
     from quire.export.result_tree import ResultTree
+    from quire.export.table_folders import (
+        WrittenFolder,
+        check_table_format,
+        table_file,
+        typed_columns,
+        write_table_folder,
+    )
     from quire.ledger.tables.pieces import ChainCall
     from quire.ledger.tables.results import TaskOutcome
     from quire.ledger.tables.views import AttemptView, RequestLine
@@ -56,6 +65,7 @@ __all__ = [
     "ExportReport",
     "ExportedBlock",
     "ExportedTask",
+    "FlatTable",
     "Forecast",
     "Ingestion",
     "KeyCheck",
@@ -80,9 +90,12 @@ __all__ = [
     "Tile",
     "Variant",
     "Webhook",
+    "WrittenFolder",
     "check_output",
+    "check_table_format",
     "describe_forecast_error",
     "is_at_rest",
+    "make_frame",
     "open_engine",
     "read_export",
     "render_head",
@@ -90,6 +103,9 @@ __all__ = [
     "render_table",
     "render_tiles",
     "row_filter",
+    "table_file",
+    "typed_columns",
+    "write_table_folder",
 ]
 
 _NAMES = {
@@ -101,6 +117,8 @@ _NAMES = {
     "quire.engine.library": ("Ingestion",),
     "quire.engine.queries": ("RunOutcomes",),
     "quire.engine.run_handle": ("RunHandle",),
+    "quire.export.data_frames": ("make_frame",),
+    "quire.export.flat_tables": ("FlatTable",),
     "quire.export.formats": ("ExportReport", "check_output"),
     "quire.export.read_export": ("read_export",),
     "quire.export.html_page": (
@@ -113,6 +131,13 @@ _NAMES = {
     "quire.export.result_rows": ("ExportedBlock", "ExportedTask"),
     "quire.export.result_selection": ("row_filter",),
     "quire.export.result_tree": ("ResultTree",),
+    "quire.export.table_folders": (
+        "WrittenFolder",
+        "check_table_format",
+        "table_file",
+        "typed_columns",
+        "write_table_folder",
+    ),
     "quire.ledger.tables.pieces": ("ChainCall",),
     "quire.ledger.tables.results": ("TaskOutcome",),
     "quire.ledger.tables.views": ("AttemptView", "RequestLine"),

@@ -7,11 +7,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from quire.domain.errors import NotFound, UsageError
-from quire.export.bundle import MANIFEST
 from quire.export.column_types import ColumnKind
 from quire.export.data_frames import JSON_NOTE, import_packages
 from quire.export.delimited import METADATA_ENDING, kind_of_datatype, rearm
 from quire.export.export_targets import is_remote, open_store, remote_errors
+from quire.export.table_folders import MANIFEST
 
 _NO_VALUE = {"keep_default_na": False, "na_values": [""]}  # "NA" is a country
 
@@ -65,6 +65,9 @@ def _read_bundle(folder: str) -> dict[str, Any]:
 
     frames = {}
     for table in json.loads(read_bytes(f"{folder}/{MANIFEST}"))["tables"]:
+        if table["file"].endswith(".parquet"):
+            frames[table["name"]] = _read_parquet(f"{folder}/{table['file']}")
+            continue
         kinds = {
             column["name"]: kind_of_datatype(column["datatype"]) for column in table["columns"]
         }
