@@ -108,9 +108,14 @@ def test_settings_show_the_last_four_of_keys_and_policy_with_its_source(
 ) -> None:
     engine.keys.add("anthropic", "mine", Secret(KEY))
 
+    engine.access_tokens.create("ann <b>", "reviewer")
+    engine.workspace_policy.set({"max_tries": 4}, "ann")
+
     page = client.get("/settings").text
 
     assert "…tail" in page
+    assert "ann &lt;b&gt;" in page
+    assert "workspace" in page
     assert KEY not in page
     assert "max_tries" in page
     assert "built-in" in page

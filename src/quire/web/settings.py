@@ -10,12 +10,12 @@ from quire.engine import Engine
 from quire.engine.model_list import read_model_list
 from quire.engine.result_pages import shown_value
 from quire.providers.vendors import PROVIDER_NAMES
-from quire.recipes.policy_layers import resolve_policy
 from quire.server.access import AccessRole, AskedEngine, Principal, find_principal
 from quire.web.pages import render
 
 router = APIRouter()
 KEYLESS = ("simulated", "local")
+CHANGES = 10  # of the policy, the newest
 
 
 @router.get("/settings")
@@ -40,6 +40,9 @@ def show_settings(
         models=sorted(models.known.values(), key=lambda facts: facts.name),
         priced_on=models.made,
         policy=_policy(engine),
+        changes=engine.workspace_policy.history(limit=CHANGES),
+        tokens=engine.access_tokens.list() if admin else [],
+        roles=[role.name.lower() for role in AccessRole],
     )
 
 
@@ -50,11 +53,9 @@ def _keys(engine: Engine) -> tuple[list[object], list[str]]:
 
 def _policy(engine: Engine) -> list[tuple[str, str, str]]:
     """What runs that begin now are told unless their order says otherwise: name, value, source."""
-    settings = engine.settings
-    layers = [("quire.toml", settings.file_policy), ("environment", settings.environment_policy)]
-    sourced = resolve_policy(layers)
+    sourced = engine.workspace_policy.show()
     return [
         (name, shown_value(pair.get("value")), str(pair.get("source") or ""))
-        for name, pair in sourced.as_json().items()
+        for name, pair in sourced.items()
         if isinstance(pair, dict)
     ]
