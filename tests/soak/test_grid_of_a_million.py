@@ -1,0 +1,57 @@
+"""The grid of a run with a million results: opening, filtering and turning pages cost the same."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from quire.engine import Engine
+from quire.engine.context import make_context
+from quire.engine.result_pages import MOST_LOOKED_AT, ResultFilter
+from quire.ledger.ledger import open_ledger
+from quire.settings import Settings
+from tests.ledger.crowd import fill_ledger
+
+pytestmark = pytest.mark.soak
+
+RESULTS = 1_000_000
+SECONDS = 2.0  # for a page, on a machine that does much else; a whole read takes minutes
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    """An engine on a ledger with a million results, and as many tasks that wait."""
+    place = str(tmp_path / "quire.db")
+    ledger = open_ledger(place, durable=False)
+    fill_ledger(ledger, 2 * RESULTS)
+    with Engine(make_context(Settings(ledger=place), ledger)) as opened:
+        yield opened
+
+
+def test_pages_of_a_million_results_are_there_at_once(
+    engine: Engine, tell: Callable[[str], None]
+) -> None:
+    pages = engine.result_pages
+    ways = {
+        "opened": ResultFilter(),
+        "by text that is nowhere": ResultFilter(text="nowhere to be found"),
+        "by state": ResultFilter(only="accepted"),
+        "by a state that none has": ResultFilter(only="failed"),
+        "by a field": ResultFilter(fields={"word_count": "7"}),
+    }
+    for name, chosen in ways.items():
+        began = time.perf_counter()
+        page = pages.page(1, chosen=chosen)
+        further = pages.page(1, chosen=chosen, after=page.next) if page.next else page
+        took = time.perf_counter() - began
+        tell(f"a page {name}: {took:.3f} s for two, {page.looked_at:,} tasks looked at")
+
+        assert max(page.looked_at, further.looked_at) <= MOST_LOOKED_AT
+        assert took < SECONDS
+
+    began = time.perf_counter()
+    strip = engine.pack_strips.make(1)
+    tell(f"the strip of {strip.packs:,} packs: {time.perf_counter() - began:.2f} s")
+    assert strip.packs == RESULTS // 10
+    assert len(strip.bins) <= 600
