@@ -12,8 +12,10 @@ from tests.web.browser import run_chromium
 
 PICTURES = "QUIRE_TEST_PICTURES"  # a folder; without it pictures go where pytest forgets them
 # What a browser says of a server that is away, and of refusals that a page shows to the person.
-EXPECTED = ("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING")
-EXPECTED += ("status of 409", "status of 422")
+EXPECTED = (
+    *("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING"),
+    *("status of 409", "status of 422"),
+)
 WAIT = 30_000  # milliseconds, of an idle machine, until something that must come is given up
 
 

@@ -90,3 +90,17 @@ def test_the_search_field_goes_where_somebody_means(tmp_path: Path) -> None:
     assert "Nothing here has that name" in places["99"].text
     assert "/new?schema=clauses" in places["clauses"].text
     assert "a part of a name" in places[""].text
+
+
+def test_results_that_want_a_person_are_told_with_their_reasons(tmp_path: Path) -> None:
+    place = str(tmp_path / "quire.db")
+    with open_engine(place, environment={}, faults="stranger=1") as engine:
+        load_example(engine)
+        engine.run(schema="clauses", model="simulated/small").wait()
+
+    with open_site(tmp_path) as client:
+        page, needs = client.get("/").text, client.get("/?show=needs").text
+
+    assert "52 results of run 1 want a person: 52 of packs with stray ids" in page
+    assert 'href="/runs/1/review"' in page
+    assert 'data-key="1"' in needs

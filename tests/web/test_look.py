@@ -39,3 +39,19 @@ def test_keys_the_theme_and_a_server_that_was_away(tmp_path: Path, page: Page) -
     with serve_site(tmp_path, port=site.port, workers=0):
         expect(page.locator("#away")).to_be_hidden()
         expect(page.locator(".numbers")).to_contain_text("0 workers")
+
+
+def test_an_error_is_a_page_for_people_and_json_for_programs(tmp_path: Path) -> None:
+    page = {"Accept": "text/html"}
+    with open_site(tmp_path) as client:
+        missing = client.get("/documents/9<b>", headers=page)
+        absent = client.get("/documents/9", headers=page)
+        nowhere = client.get("/nowhere", headers=page)
+        told = client.get("/documents/9")
+        called = client.get("/v1/documents/9", headers=page)
+
+    assert [missing.status_code, absent.status_code, nowhere.status_code] == [422, 404, 404]
+    assert "there is no document 9" in absent.text
+    assert "<code>quire documents</code>" in absent.text
+    assert "Skip to the content" in nowhere.text
+    assert told.json()["error"]["kind"] == called.json()["error"]["kind"] == "NotFound"

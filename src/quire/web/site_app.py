@@ -19,6 +19,7 @@ from quire.web import (
     sign_in,
     spend,
 )
+from quire.web.error_pages import add_error_pages
 from quire.web.header_numbers import KEPT, HeaderMemory
 from quire.web.pages import add_static_files
 
@@ -47,4 +48,5 @@ def make_site_app(site: Site) -> FastAPI:
     for router in PAGES:
         app.include_router(router, include_in_schema=False)
     add_static_files(app)
+    add_error_pages(app)
     return app
