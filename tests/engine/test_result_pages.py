@@ -6,7 +6,10 @@ import pytest
 
 from quire.domain.errors import NotFound, UsageError
 from quire.engine.result_pages import MOST_LOOKED_AT, ResultFilter
-from tests.world import World, sentences
+from tests.pipeline.recipe_stages import record_stage
+from tests.pipeline.taste_gate import SUMMARY, start_run
+from tests.review.test_inbox import JUDGE
+from tests.world import World, sentences, until_rest
 
 Worlds = Callable[..., World]
 
@@ -87,3 +90,22 @@ def test_a_cursor_or_state_that_is_none_is_told_so(world: Worlds) -> None:
         here.engine.result_pages.page(run.id, after="%%%\x00")
     with pytest.raises(UsageError, match="results are filtered by"):
         here.engine.result_pages.page(run.id, chosen=ResultFilter(only="nice"))
+
+
+def test_results_are_filtered_by_the_score_that_a_critic_gave(world: Worlds) -> None:
+    here = world()
+    judge = record_stage(
+        "judge", "each_result", "Judge: {{ judged.answer }}", JUDGE, of="summary", critic="record"
+    )
+    run = start_run(here, stages=(SUMMARY, judge), count=3)
+    until_rest(run)
+    pages = here.engine.result_pages
+
+    everything = pages.page(run.id, "summary").rows
+    scores = [row.score for row in everything if row.score is not None]
+    good = pages.page(run.id, "summary", ResultFilter(score_min=min(scores))).rows
+    none = pages.page(run.id, "summary", ResultFilter(score_min=1.1)).rows
+
+    assert len(scores) == len(everything) == len(good) > 0
+    assert all(0 <= score <= 1 for score in scores)
+    assert none == []

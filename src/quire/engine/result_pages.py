@@ -30,11 +30,11 @@ from quire.export.result_selection import (
 )
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import CritiqueRow, Results, StageOutcome
+from quire.planning.critic_standing import critic_standing
 
 MOST_LOOKED_AT = 2000  # tasks, for one page
 AT_ONCE = 200  # read at a time
 MOST_ROWS = 500  # of a page
-SCORE = "score"  # the field of a critic's answer that says how good a result is
 _INDEXED: Mapping[str, Callable[[Results], Callable[[StageId, int, int], list[StageOutcome]]]] = {
     # statuses whose tasks are found without a look at the others
     "failed": lambda results: results.failed_outcomes_after,
@@ -217,7 +217,7 @@ def _to_row(source: ResultSource, outcome: StageOutcome, words: Sequence[Critiqu
         status=status,
         data=data_columns(stored_json(outcome.data)) if status in WITH_DATA else {},
         error=outcome.error or "",
-        score=_lowest_score(critics),
+        score=_lowest_score(source, critics),
         review=outcome.review_state or "unreviewed",
         stale=outcome.stale_since is not None,
         critics=critics,
@@ -231,11 +231,15 @@ def _describe_part(outcome: StageOutcome) -> str:
     return span_text(stored_json(outcome.part))
 
 
-def _lowest_score(critics: Sequence[ExportedVerdict]) -> float | None:
-    """The lowest score that a critic gave, where one gave any."""
-    said = [data_columns(stored_json(critic.data)).get(SCORE) for critic in critics if critic.data]
-    scores = [float(score) for score in said if isinstance(score, int | float)]
-    return min(scores, default=None)
+def _lowest_score(source: ResultSource, critics: Sequence[ExportedVerdict]) -> float | None:
+    """The lowest score that a critic gave, 0 to 1, where one gave any."""
+    stages = {stage.name: stage for stage in source.recipe.stages}
+    said = (
+        critic_standing(stages[critic.stage], stored_json(critic.data)).score
+        for critic in critics
+        if critic.data
+    )
+    return min((score for score in said if score is not None), default=None)
 
 
 def shown_value(value: Json) -> str:
