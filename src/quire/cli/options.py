@@ -127,6 +127,12 @@ POLICY_OPTIONS: Mapping[str, tuple[type, str, str]] = {
         "exact: a failure holds the run; best_effort: the rest goes on; throughput: nobody"
         f" waits for a whole stage ({_BUILT_IN.completion_mode}).",
     ),
+    "review": (
+        str,
+        "MODE",
+        "required: exports hold only what a person confirmed; optional: what was accepted too"
+        f" ({_BUILT_IN.review}).",
+    ),
     "concurrency": (int, "N", f"Calls in flight ({_BUILT_IN.concurrency})."),
     "call_timeout": (float, "SECONDS", f"When a call counts as lost ({_BUILT_IN.call_timeout:g})."),
     "temperature": (float, "T", "0 to 2; else the provider decides."),

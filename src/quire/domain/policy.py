@@ -33,6 +33,7 @@ class Policy:
     hold_cost_percent: int = 300  # of the forecast: if the last answers cost more, it is held
     embedder: str = "auto"  # who ranks passages: auto, local, words, or a model of embeddings
     reuse: bool = True  # what was answered before is not asked again; False = ask everything
+    review: str = "optional"  # required = only what a person confirmed is exported as data
     ledger: str = "lean"  # lean = bodies are rendered again; full = bodies are stored
 
 

@@ -25,13 +25,16 @@ from quire.export.critic_words import (
 )
 from quire.export.quote_columns import QuotePlace, in_block, quotes_json, without_quotes
 from quire.export.result_selection import (
+    ACCEPTED,
     ALL,
     EVERY_ROW,
+    UNREVIEWED,
     WITH_DATA,
     ResultSource,
     RowFilter,
     choose_stage,
     find_result_source,
+    is_review_required,
     task_status,
 )
 from quire.export.unit_texts import UnitText, read_unit, reads_units
@@ -110,6 +113,8 @@ def with_facts(
 ) -> list[tuple[AnyRow, str, RowFacts]]:
     """Those of some rows that are wanted, each with how it stands and what else is known of it."""
     kept = [(row, task_status(row.state, row.review_state)) for row in rows]
+    if is_review_required(source.run):
+        kept = [_withhold(row, status) for row, status in kept]
     if chosen.only != ALL:
         kept = [(row, status) for row, status in kept if chosen.takes(status)]
     facts = _read_facts(tx, source, [row for row, _ in kept])
@@ -118,6 +123,13 @@ def with_facts(
         return found
     since = chosen.since.astimezone(UTC).isoformat()
     return [item for item in found if item[2].changed_at >= since]
+
+
+def _withhold(row: AnyRow, status: str) -> tuple[AnyRow, str]:
+    """A row of a run that is to be reviewed: what nobody confirmed has its status, and no data."""
+    if status != ACCEPTED:
+        return row, status
+    return row._replace(data=None, notes=None), UNREVIEWED
 
 
 def locator_key(locator: str | None) -> Json:

@@ -11,10 +11,12 @@ from quire.domain.recipes import Recipe, Stage
 from quire.domain.runs import Run
 from quire.domain.states import ReviewState, TaskState
 from quire.ledger.ledger import Transaction
+from quire.recipes.policy_layers import policy_from_json
 from quire.recipes.recipe_snapshots import recipe_from_json
 
 ALL = "all"
 ACCEPTED, CONFIRMED, PENDING = "accepted", "confirmed", "pending"
+UNREVIEWED = "unreviewed"  # accepted, in a run whose results a person is to confirm
 WITH_DATA = (ACCEPTED, CONFIRMED)  # statuses of rows that have data
 STATUSES = {  # of a task; what is not here is pending
     TaskState.DONE: ACCEPTED,
@@ -23,7 +25,10 @@ STATUSES = {  # of a task; what is not here is pending
     TaskState.BLOCKED: "blocked",
     TaskState.CANCELLED: "cancelled",
 }
-ONLY = (ALL, ACCEPTED, CONFIRMED, "failed", PENDING, "proposed", "blocked", "cancelled")
+ONLY = (
+    *(ALL, ACCEPTED, CONFIRMED, "failed", PENDING, "proposed", "blocked", "cancelled"),
+    UNREVIEWED,
+)
 _CONFIRMING = (ReviewState.APPROVED, ReviewState.EDITED)
 
 
@@ -78,6 +83,11 @@ class ResultSource:
     recipe: Recipe
     stage_ids: dict[str, StageId]
     models: tuple[str, ...]  # by number
+
+
+def is_review_required(run: Run) -> bool:
+    """Whether only what a person confirmed is exported as data."""
+    return policy_from_json(run.policy).policy.review == "required"
 
 
 def find_result_source(tx: Transaction, run: RunId) -> ResultSource:

@@ -21,7 +21,7 @@ from quire.recipes.setting_rules import (
 ENVIRONMENT = "environment"  # the one layer whose values are all text
 _SWITCHES: dict[str, Json] = {"on": True, "off": False, "auto": True}
 _OF_THE_CALL = ("temperature", "effort")  # a stage has these among its params
-_OF_THE_RUN = ("completion_mode", "deadline", "limits")
+_OF_THE_RUN = ("completion_mode", "deadline", "limits", "review")
 _FRACTIONS = ("call_timeout", "temperature", "batch_wait")
 
 

@@ -130,6 +130,7 @@ POLICY_RULES = {
         allows=lambda value: isinstance(value, str) and bool(value.strip()),
     ),
     "reuse": one_of(True, False, "on", "off"),
+    "review": one_of("optional", "required"),
     "ledger": one_of("lean", "full"),
 }
 
