@@ -63,6 +63,19 @@ _COMMANDS = {
     "waive": OwnCommand(STEER, "steer:waive", "quire waive 12 17"),
     "rerun": OwnCommand(STEER, "steer:rerun", "quire rerun 3 --from summary"),
     "regate": OwnCommand(STEER, "steer:regate", "quire regate 3 --stage summary --apply"),
+    "review": OwnCommand(
+        STEER,
+        "review:review",
+        "quire review 3 --as Ada\n\n"
+        "quire review 3 --list --filter reason=repaired\n\n"
+        "quire review 3 --approve-all --filter 'score>=0.9' --filter without=repaired",
+    ),
+    "undo": OwnCommand(STEER, "review:undo", "quire undo 12"),
+    "audit": OwnCommand(
+        STEER,
+        "audit:audit",
+        "quire audit 3 --sample 200 --tolerance 0.02 --stage summary\n\nquire audit 3 --report",
+    ),
     "approve": OwnCommand(STEER, "steer:approve", "quire approve 12 17"),
     "reject": OwnCommand(STEER, "steer:reject", "quire reject 12 --note 'the date is missing'"),
     "edit": OwnCommand(STEER, "steer:edit", "quire edit 12 --set urgency=3 --set topic=billing"),

@@ -1,8 +1,8 @@
-"""Context properties: what an engine works with, by name."""
+"""Context properties: what an engine works with, by name, until it is closed."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +24,18 @@ class ContextProperties:
         """Say which ledger, never with a password."""
         where = self.context.ledger.url.rpartition("@")[2].partition("?")[0]
         return f"<quire engine on {where}>"
+
+    def __enter__(self) -> Self:
+        """Use as a context, closed at its end."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the ledger."""
+        self.context.ledger.close()
 
     @property
     def settings(self) -> Settings:

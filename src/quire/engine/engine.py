@@ -221,18 +221,6 @@ class Engine(PageParts):
     adopt_batch = _Shortcut(lambda engine: engine.batches.adopt)
     batch_absent = _Shortcut(lambda engine: engine.batches.mark_absent)
 
-    def __enter__(self) -> Self:
-        """Use as a context, closed at its end."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close."""
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the ledger."""
-        self.context.ledger.close()
-
     def run(  # noqa: PLR0913 - all that a person may say of a run
         self,
         *,
@@ -327,6 +315,7 @@ class Engine(PageParts):
             self.commands,
             lambda run, stage: self.library.result_documents(run, stage).documents,
             lambda *runs, **how: self.score(*runs, **how),
+            lambda: self.review,
         )
         return RunHandle(parts, run, goes_on=goes_on)
 

@@ -21,8 +21,11 @@ from quire.pipeline.commands.decide import DecisionOutcome
 from quire.pipeline.commands.regate import RegateReport
 
 if TYPE_CHECKING:
+    from quire.domain.audits import AuditHead
+    from quire.domain.reviews import DecisionResult, InboxLine
     from quire.engine.accuracy_reports import AccuracyReport  # loads what reads files
     from quire.engine.gold_rows import GoldSource
+    from quire.engine.review import ReviewAdmin
 
 Drive = Callable[[RunId, Callable[[Progress], None] | None], Progress]  # until it is at rest
 
@@ -35,6 +38,7 @@ class EngineParts(NamedTuple):
     commands: RunCommands
     make_documents: Callable[[RunId, str | None], tuple[DocumentId, ...]]
     score: Callable[..., "AccuracyReport"]  # as `AccuracyReports.score`
+    review: Callable[[], "ReviewAdmin"]  # made when it is first asked for
 
 
 class RunHandle:
@@ -42,7 +46,8 @@ class RunHandle:
 
     def __init__(self, parts: EngineParts, run: RunId, *, goes_on: bool) -> None:
         """Refer to a run by its key."""
-        self._drive, self._queries, self._commands, self._make_documents, self._score = parts
+        self._drive, self._queries, self._commands, self._make_documents = parts[:4]
+        self._score, self._review = parts.score, parts.review
         self.id = run
         self.goes_on = goes_on  # the same order was given before
 
@@ -221,6 +226,36 @@ class RunHandle:
     def reject(self, task: int, note: str, *, who: str = "") -> DecisionOutcome:
         """Refuse one result; it is asked again with the note, at a price."""
         return self._commands.reject(TaskId(task), note, who, run=self.id)
+
+    def inbox(self, words: str = "", limit: int = 50) -> "tuple[InboxLine, ...]":
+        """Results that want a person, the most pressing first; `words` are a filter's.
+
+        `run.inbox("reason=repaired score<=0.5")`; `engine.review` has pages, leases and more.
+        """
+        from quire.domain.reviews import InboxFilter
+
+        return self._review().inbox(self.id, InboxFilter.parse(words), limit=limit).lines
+
+    def undo(self, task: int, *, who: str = "", decision: int | None = None) -> "DecisionResult":
+        """Take back the last decision about a result: what stood before stands again."""
+        return self._review().undo(task, who, decision=decision)
+
+    def audit(
+        self,
+        size: int = 200,
+        *,
+        tolerance: float = 0.02,
+        stage: str | None = None,
+        seed: int = 0,
+        who: str = "",
+    ) -> "AuditHead":
+        """Draw a random sample of a stage's results to be marked blind, or go on with it.
+
+        `engine.review.next_audit_item`, `mark` and `audit_report` take its `id`.
+        """
+        return self._review().start_audit(
+            self.id, size=size, tolerance=tolerance, stage=stage, seed=seed, who=who
+        )
 
     def rerun(self, from_stage: str) -> int:
         """Ask a stage and all after it again, at a price; returns how many tasks that is."""

@@ -27,7 +27,7 @@ SELECT * FROM v_batch_items WHERE run_id = :run ORDER BY attempt_id
 SELECT * FROM v_results WHERE run_id = :run ORDER BY result_id
 
 -- name: rows_of_reviews
-SELECT * FROM v_reviews WHERE run_id = :run ORDER BY result_id
+SELECT * FROM v_reviews WHERE run_id = :run ORDER BY review_id
 
 -- name: rows_of_events
 SELECT * FROM v_events WHERE run_id = :run ORDER BY event_id

@@ -217,15 +217,20 @@ FROM results r JOIN tasks t ON t.id = r.task_id
 -- name: v_reviews
 -- One row a decision of a person.
 SELECT
-    r.id AS result_id, -- integer; v_results: of an edit, the person's own
-    r.task_id AS task_id, -- integer; v_results_flat
-    t.run_id AS run_id, -- integer; v_runs
-    t.stage_id AS stage_id, -- integer; v_run_stages
-    r.review_state AS decision, -- text; approved, edited, rejected
-    r.reviewer AS reviewer, -- text; who
-    MOMENT(r.reviewed_at) AS reviewed_at, -- moment; when
+    v.id AS review_id, -- integer; the decision
+    coalesce(v.after_result_id, v.before_result_id) AS result_id, -- integer; v_results: of an edit, the person's own
+    v.task_id AS task_id, -- integer; v_results_flat
+    v.run_id AS run_id, -- integer; v_runs
+    v.stage_id AS stage_id, -- integer; v_run_stages
+    CASE v.move WHEN 'approve' THEN 'approved' WHEN 'edit' THEN 'edited' WHEN 'reject' THEN 'rejected' ELSE 'undone' END AS decision, -- text; approved, edited, rejected, undone
+    v.who AS reviewer, -- text; who
+    MOMENT(v.at) AS reviewed_at, -- moment; when
+    v.note AS note, -- text; why
+    v.before_data AS before_data, -- json; what stood before; NULL: it was purged
+    v.after_data AS after_data, -- json; what stood after; NULL: it is asked again, or was purged
+    v.undoes AS undoes, -- integer; the decision that an undo takes back
     MOMENT(r.superseded_at) AS superseded_at -- moment; since when another result counts
-FROM results r JOIN tasks t ON t.id = r.task_id WHERE r.review_state <> 'unreviewed'
+FROM reviews v LEFT JOIN results r ON r.id = coalesce(v.after_result_id, v.before_result_id)
 
 -- name: v_events
 -- One row a line of history.

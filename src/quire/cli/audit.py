@@ -1,0 +1,144 @@
+"""The command that audits: a random sample is marked blind, and tells how often it is wrong."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from quire.cli.key_reader import clear_screen, has_terminal, read_key
+from quire.cli.options import AsJson, OnlyStage, RunNumber, flag, option
+from quire.cli.printing import note, print_json, print_table, say
+from quire.cli.review import Reviewer, reviewer_name
+from quire.cli.review_screen import print_source
+from quire.cli.session import engine_and_run
+from quire.domain.audits import AuditItem, AuditMark, AuditReport, AuditVerdict
+from quire.domain.data import plain_json
+
+if TYPE_CHECKING:
+    from quire.engine import Engine
+
+MARK_KEYS = {"y": AuditMark.RIGHT, "n": AuditMark.WRONG, "u": AuditMark.UNSURE}
+SAID = {
+    AuditVerdict.MET: "tolerance met",
+    AuditVerdict.MISSED: "tolerance missed",
+    AuditVerdict.GO_ON: "go on",
+}
+
+
+def audit(
+    context: typer.Context,
+    run: RunNumber = None,
+    *,
+    sample: Annotated[int, option("N", "How many results.", min=1)] = 200,
+    tolerance: Annotated[float, option("SHARE", "Wrong values that are good enough.")] = 0.02,
+    stage: OnlyStage = None,
+    seed: Annotated[int, option("N", "Which sample; the same draws the same.", min=0)] = 0,
+    who: Reviewer = None,
+    report: Annotated[bool, flag("Only show what was found so far.", "--report")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Mark a random sample of results, field by field: y right, n wrong, u unsure, b back, q quit.
+
+    The same command goes on where it was left. Model, critics and decisions are not shown.
+    """
+    with engine_and_run(context, run) as (engine, number):
+        asked = {"size": sample, "tolerance": tolerance, "stage": stage, "seed": seed}
+        name = who or engine.settings.reviewer
+        head = engine.review.start_audit(number, **asked, who=name or "")  # type: ignore[arg-type]
+        if not (report or as_json):
+            if has_terminal():
+                _mark_items(engine, head.id, reviewer_name(engine, who))
+            else:
+                note("no terminal to press keys in: this is what was found so far")
+        found = engine.review.audit_report(head.id)
+    if as_json:
+        print_json({**_json_head(found), "fields": found.fields})
+    else:
+        print_report(found)
+
+
+def _json_head(report: AuditReport) -> dict[str, object]:
+    return {
+        "audit": report.head,
+        "verdict": report.verdict,
+        "complete": report.complete,
+        "may_stop": report.may_stop,
+    }
+
+
+def _mark_items(engine: "Engine", audit: int, who: str) -> None:
+    """One item after the other, until all are marked, enough is known, or somebody leaves."""
+    was_asked = False
+    try:
+        while (item := engine.review.next_audit_item(audit)) is not None:
+            found = engine.review.audit_report(audit)
+            if found.may_stop and not was_asked:
+                was_asked = True
+                clear_screen()
+                print_report(found)
+                say("\nenough is known: any key goes on, q stops here")
+                if read_key() == "q":
+                    return
+            marks = _mark_fields(item, found)
+            if marks is None:
+                return
+            engine.review.mark(audit, item.no, marks, who)
+    except EOFError:
+        return
+
+
+def _mark_fields(item: AuditItem, found: AuditReport) -> dict[str, AuditMark] | None:
+    """A mark for every field of an item; None leaves."""
+    marks: dict[str, AuditMark] = {}
+    while len(marks) < len(item.fields):
+        _print_item(item, marks, found)
+        key = read_key()
+        if key == "q":
+            return None
+        if key == "b" and marks:
+            marks.popitem()
+        elif key in MARK_KEYS:
+            marks[item.fields[len(marks)].name] = MARK_KEYS[key]
+    return marks
+
+
+def _print_item(item: AuditItem, marks: dict[str, AuditMark], found: AuditReport) -> None:
+    clear_screen()
+    say(
+        f"audit {item.audit_id} · {found.head.stage} · item {item.no + 1} of {found.head.size}"
+        f" · {SAID[found.verdict]} · y right, n wrong, u unsure, b back, q quit"
+    )
+    say()
+    print_source(item.source)
+    for text in item.inputs:
+        say(f"from {text.stage}: {text.text}")
+    say()
+    for place, view in enumerate(item.fields):
+        mark = marks.get(view.name, "")
+        pointer = "›" if place == len(marks) else " "
+        value = view.value if isinstance(view.value, str) else plain_json(view.value)
+        say(f"{pointer} {view.name}: {value}  {mark}".rstrip())
+
+
+def print_report(report: AuditReport) -> None:
+    """How often each field is wrong, with both intervals."""
+    head = report.head
+    say(
+        f"audit {head.id} of {head.stage}, run {head.run_id}: {head.marked} of {head.size} marked,"
+        f" drawn from {head.population:,} with seed {head.seed}; tolerance {head.tolerance:g}"
+    )
+    rows = [
+        (
+            rate.field,
+            str(rate.right),
+            str(rate.wrong),
+            str(rate.unsure),
+            "–" if rate.rate is None else f"{rate.rate:.1%}",
+            f"{rate.low:.1%} – {rate.high:.1%}",
+            f"{rate.sequence_low:.1%} – {rate.sequence_high:.1%}",
+            SAID[rate.verdict],
+        )
+        for rate in report.fields
+    ]
+    columns = [">right", ">wrong", ">unsure", ">error", "95 % at the end", "95 % at any look"]
+    print_table(["field", *columns, "verdict"], rows)
+    say(f"\n{SAID[report.verdict]}")

@@ -1,0 +1,57 @@
+"""A real terminal: a command on a pty, keys pressed, and what stands on the screen."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+
+PATIENCE = 60.0  # seconds that a screen may take on a busy machine
+
+
+class Terminal:
+    """One command on a pty of its own."""
+
+    def __init__(
+        self, args: Sequence[object], environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Start `quire` with these arguments."""
+        self._master, slave = pty.openpty()
+        self._seen = ""
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "quire", *map(str, args)],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env={**os.environ, "COLUMNS": "120", **(environment or {})},
+            start_new_session=True,
+        )
+        os.close(slave)
+
+    def expect(self, text: str) -> str:
+        """Wait until a text was printed since the last one; returns all until then."""
+        deadline = time.monotonic() + PATIENCE
+        while text not in self._seen:
+            left = deadline - time.monotonic()
+            assert left > 0, f"{text!r} never came: {self._seen[-2000:]!r}"
+            if select.select([self._master], [], [], left)[0]:
+                try:
+                    more = os.read(self._master, 65536)
+                except OSError:  # the command has ended
+                    more = b""
+                assert more, f"{text!r} never came: {self._seen[-2000:]!r}"
+                self._seen += more.decode("utf-8", "replace")
+        before, _, self._seen = self._seen.partition(text)
+        return before
+
+    def press(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self._master, keys.encode())
+
+    def close(self) -> int:
+        """Wait for its end; returns its exit code."""
+        code = self._process.wait(PATIENCE)
+        os.close(self._master)
+        return code

@@ -1,0 +1,175 @@
+"""Results are reviewed in a terminal, listed, decided about all at once, and audited."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quire.engine import open_engine
+from tests.cli.conftest import Quire
+from tests.cli.terminals import Terminal
+
+SCHEMA = {
+    "title": "note",
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {"words": {"type": "integer"}, "topic": {"type": "string"}},
+    "required": ["words", "topic"],
+}
+
+
+@pytest.fixture
+def run(quire: Quire, folder: Path) -> int:
+    """A run over a document of six blocks, carried out."""
+    blocks = [f"Block {number} speaks of thing{number}." for number in range(6)]
+    (folder / "one.txt").write_text("\n\n".join(blocks))
+    (folder / "note.json").write_text(json.dumps(SCHEMA))
+    quire("init")
+    quire("ingest", "one.txt")
+    with open_engine(None) as engine:
+        engine.run(schema="note.json", model="simulated/small").wait()
+    return 1
+
+
+@pytest.fixture
+def terminal(run: int) -> Iterator[Terminal]:
+    """Somebody reviews the run in a terminal."""
+    made = Terminal(["review", run, "--as", "Ada"])
+    yield made
+    assert made.close() == 0
+
+
+def decisions(run: int) -> list[tuple[str, str, str]]:
+    """Move, who and note of every decision, the oldest first."""
+    with open_engine(None) as engine:
+        found = engine.review.decisions(run).decisions
+    return [(it.move.value, it.who, it.note) for it in reversed(found)]
+
+
+def test_a_person_decides_with_single_keys(run: int, terminal: Terminal) -> None:
+    terminal.expect("6 left · as Ada")
+    for keys, *shown in (
+        ("", "▌ Block 0 speaks of thing0."),
+        ("a", "5 left", "is approved"),
+        ("j", "▌ Block 2"),
+        ("k", "▌ Block 1"),
+        ("e", "words ["),
+        ("7\n", "topic ["),
+        ("\n", "is edited"),
+        ("r", "what is wrong?"),
+        ("It names nobody.\n", "is rejected and asked again"),
+        ("u", "is undone"),
+        ("s", "▌ Block 3"),
+        ("?", "undo the last decision"),
+        ("/", "filter [none]:"),
+        ("thing5\n", "▌ Block 5"),
+        ("q", "2 decisions; 4 left in run 1"),
+    ):
+        terminal.press(keys)
+        for text in shown:
+            terminal.expect(text)
+
+    assert decisions(run) == [
+        ("approve", "Ada", ""),
+        ("edit", "Ada", ""),
+        ("reject", "Ada", "It names nobody."),
+        ("undo", "Ada", ""),
+    ]
+    with open_engine(None) as engine:
+        assert engine.review.leases(run) == ()  # what was held went back
+        (edited,) = (row for row in engine.get(run).rows(only="confirmed") if row["words"] == 7)
+        assert edited["review"] == "edited"
+
+
+def test_what_cannot_be_edited_so_is_told_and_the_item_stays(run: int, terminal: Terminal) -> None:
+    terminal.expect("6 left")
+    terminal.press("e")
+    terminal.expect("words [")
+    terminal.press("many\n")
+    terminal.expect("topic [")
+    terminal.press("\n")
+    terminal.expect("cannot be edited so: 1 mistake")
+    terminal.press("q")
+    terminal.expect("0 decisions; 6 left")
+    assert decisions(run) == []
+
+
+def test_the_name_is_asked_for_once(run: int) -> None:
+    made = Terminal(["review", run], {"QUIRE_REVIEWER": ""})
+    made.expect("who reviews?")
+    made.press("Bo\n")
+    made.expect("as Bo")
+    made.press("a")
+    made.expect("5 left · as Bo")
+    made.press("q")
+    made.expect("1 decision")
+    assert made.close() == 0
+    assert decisions(run) == [("approve", "Bo", "")]
+
+
+def test_without_a_terminal_the_inbox_is_listed(quire: Quire, run: int) -> None:
+    shown = quire("review", run)
+
+    assert "no terminal to press keys in" in shown.stderr
+    assert "6 items" in shown.stdout
+    listed = json.loads(quire("review", run, "--json", "--filter", "text=thing3").stdout)
+    assert [item["block_index"] for item in listed["items"]] == [3]
+    assert "0 items" in quire("review", run, "--list", "--filter", "reason=stale").stdout
+    assert "a filter knows no" in quire("review", run, "--filter", "colour=red", code=2).stderr
+
+
+def test_all_that_a_filter_takes_are_decided_about(quire: Quire, run: int) -> None:
+    refused = quire("review", run, "--approve-all", "--as", "Ada", code=2)
+    assert "this would approve 6 results" in refused.stderr
+    chosen = ("--filter", "text=thing3")
+
+    done = quire("review", run, "--approve-all", *chosen, "--as", "Ada", "--yes")
+    rejected = quire("review", run, "--reject-all", "No.", "--as", "Ada", "--yes", "--json")
+
+    assert "approve: 1 result of run 1" in done.stdout
+    assert json.loads(rejected.stdout)["decided"] == 5
+    assert decisions(run) == [("approve", "Ada", ""), *[("reject", "Ada", "No.")] * 5]
+
+
+def test_a_decision_is_taken_back(quire: Quire, run: int) -> None:
+    task = json.loads(quire("review", run, "--json").stdout)["items"][0]["task_id"]
+    assert "there is nothing to undo" in quire("undo", task, code=2).stderr
+    quire("approve", task)
+
+    undone = quire("undo", task, "--as", "Bo")
+
+    assert f"the last decision about task {task} of extract is undone" in undone.stdout
+    assert [move for move, _, _ in decisions(run)] == ["approve", "undo"]
+
+
+def test_a_sample_is_marked_in_a_terminal_and_gone_on_with(quire: Quire, run: int) -> None:
+    asked = ("audit", run, "--sample", 3, "--tolerance", 0.4, "--seed", 5, "--as", "Ada")
+    made = Terminal(asked)
+    made.expect("item 1 of 3")
+    made.press("y")
+    made.expect("› topic")
+    made.press("b")
+    made.expect("› words")
+    made.press("ny")
+    made.expect("item 2 of 3")
+    made.press("q")
+    made.expect("1 of 3 marked")
+    assert made.close() == 0
+
+    again = Terminal(asked)
+    again.expect("item 2 of 3")
+    again.press("yy")
+    again.expect("item 3 of 3")
+    again.press("yu")
+    again.expect("3 of 3 marked")
+    again.expect("go on")
+    assert again.close() == 0
+
+    told = json.loads(quire(*asked, "--json").stdout)
+    assert told["complete"]
+    assert [(rate["field"], rate["wrong"], rate["unsure"]) for rate in told["fields"]] == [
+        ("words", 1, 0),
+        ("topic", 0, 1),
+    ]
+    assert "3 of 3 marked" in quire(*asked, "--report").stdout
