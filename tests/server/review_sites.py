@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -9,7 +10,8 @@ from fastapi.testclient import TestClient
 
 from quire.domain.data import Json
 from quire.engine import Engine, open_engine
-from quire.server.access import AccessRole, Principal, find_principal
+from quire.server.access import AccessRole
+from quire.server.site import Site
 
 CLAUSE: Mapping[str, Json] = {
     "title": "clause",
@@ -51,10 +53,13 @@ def clauses(count: int) -> list[str]:
 
 
 def sign_in(client: TestClient, name: str, role: AccessRole) -> None:
-    """Let the client's requests come from a person who signed in."""
+    """Let the client's requests come with a token of somebody, to a site that asks for one."""
     app = client.app
     assert isinstance(app, FastAPI)
-    app.dependency_overrides[find_principal] = lambda: Principal(name, role, "local")
+    site: Site = app.state.site
+    made = site.engine(site.settings.workspace).access_tokens.create(name, role.name.lower())
+    site.settings = replace(site.settings, local=False)
+    client.headers["Authorization"] = f"Bearer {made.token}"
 
 
 def record_of(engine: Engine, task: int) -> dict[str, Json]:

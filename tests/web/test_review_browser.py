@@ -159,7 +159,6 @@ def test_decisions_wait_for_a_server_that_is_away_and_survive_a_closed_page(
     tasks = answer_texts(tmp_path, clauses(5))
     with serve_site(tmp_path, workers=0) as site:
         open_review(page, site, "Ann")
-        page.wait_for_function(f"document.querySelector('li[data-task=\"{tasks[1]}\"]')")
         page.wait_for_load_state("networkidle")
     page.keyboard.press("a")
     expect(page.locator("#saving")).to_contain_text("not saved yet: 1")
