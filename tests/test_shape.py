@@ -34,6 +34,10 @@ IRREGULAR = re.compile(
 )
 VERBS_IN_ED = {"embed", "exceed", "feed", "need", "proceed", "seed", "shed", "succeed"}
 KEPT_PARTICIPLES = {
+    ("RemoteProgress", "done"),  # as of `Progress`: the words of `quire status --json`
+    ("RemoteProgress", "failed"),
+    ("RunProgress", "done"),
+    ("RunProgress", "failed"),
     ("Progress", "done"),  # counts that callers of quire.open(…) read
     ("StageProgress", "expanded"),
     ("Ingestion", "skipped"),

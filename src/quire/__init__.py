@@ -6,6 +6,7 @@ from quire.domain.version import VERSION
 from quire.engine.frame_accessors import offer_accessors
 
 if TYPE_CHECKING:
+    from quire.client import connect
     from quire.domain.errors import Error, LedgerError, ProviderError, UsageError
     from quire.domain.runs import HeldError
     from quire.engine import Engine, Ingestion, RunHandle, read_export
@@ -25,6 +26,7 @@ __all__ = [
     "RunHandle",
     "UsageError",
     "__version__",
+    "connect",
     "extract",
     "field",
     "open",
@@ -52,6 +54,10 @@ def __getattr__(name: str) -> object:
         from quire.engine import one_call
 
         return getattr(one_call, name)
+    if name == "connect":
+        from quire.client import connect
+
+        return connect
     if name == "field":
         from quire.recipes.quoted_class_fields import field
 

@@ -19,7 +19,8 @@ from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.states import TaskState
 from quire.engine.context import EngineContext
-from quire.export.formats import FORMATS, ExportFormat, ExportJob
+from quire.engine.json_views.encoding import json_bytes
+from quire.export.formats import FORMATS, ExportFormat, ExportJob, check_format
 from quire.export.result_selection import (
     ALL,
     RowFilter,
@@ -32,6 +33,7 @@ from quire.ledger.ledger import Transaction
 
 PIECE = 1 << 18  # bytes of a piece
 AHEAD = 4  # pieces that wait for a slow reader
+ROWS = "rows"  # flat ones, a JSON object a line: what `rows` gives
 SEEKING = ("parquet", "xlsx")  # are written to a file first
 MEDIA_TYPES: Mapping[str, str] = {
     "jsonl": "application/x-ndjson",
@@ -80,8 +82,9 @@ class ExportStreams:
     def open(self, asked: ExportRequest) -> Iterator[bytes]:
         """The pieces of an export; closing it ends the writing."""
         asked.chosen.check()
-        format = asked.format
-        if format.name in SEEKING:
+        if asked.form != ROWS:
+            check_format(asked.form)
+        if asked.form in SEEKING:
             return self._read_file(asked)
         sink = _Sink()
         thread = threading.Thread(target=self._fill, args=(sink, asked), name="export", daemon=True)
@@ -102,7 +105,13 @@ class ExportStreams:
         with self._context.ledger.snapshot() as tx:
             source = find_result_source(tx, asked.run)
             stage = None if asked.stage == ALL else choose_stage(source.recipe, asked.stage)
-            asked.format.write(ExportJob(tx, source, stage, asked.chosen), file)
+            job = ExportJob(tx, source, stage, asked.chosen)
+            if asked.form == ROWS:
+                table = job.table()
+                for row in table.read_rows():
+                    file.write(json_bytes(dict(zip(table.names, row, strict=True))) + b"\n")
+            else:
+                asked.format.write(job, file)
 
     def _read_file(self, asked: ExportRequest) -> Iterator[bytes]:
         folder = TemporaryDirectory(prefix="quire-export-")

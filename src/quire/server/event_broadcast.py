@@ -54,11 +54,13 @@ class EventBroadcast:
         self._read_progress, self._look_every, self._quiet = read_progress, look_every, quiet
         self._watches: dict[Topic, _Watch] = {}
         self._closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def follow(
         self, topic: Topic, engine: Engine, after: int | None = None
     ) -> AsyncIterator[bytes]:
         """What happens to a run from now on, or after an event, as a stream's messages."""
+        self._loop = asyncio.get_running_loop()
         watch = self._watches.get(topic)
         if watch is None:
             watch = self._watches[topic] = _Watch(engine, topic.run, self._read_progress)
@@ -88,8 +90,13 @@ class EventBroadcast:
                 return
             yield message.data
 
-    def close(self) -> None:
-        """Let all followers go; from the loop's own thread."""
+    def close_soon(self) -> None:
+        """Let all followers go; from any thread, and from a signal."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._close)
+        self._closed = True
+
+    def _close(self) -> None:
         self._closed = True
         for watch in self._watches.values():
             for follower in tuple(watch.followers):

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from quire.domain.ids import RunId
 from quire.engine import row_filter
-from quire.engine.export_streams import MEDIA_TYPES, ExportRequest
+from quire.engine.export_streams import MEDIA_TYPES, ROWS, ExportRequest
 from quire.server.access import AccessRole, AskedEngine, requires
 from quire.server.json_answers import AnswerShape, Number, answer_json
 
@@ -50,6 +50,25 @@ def export_run(
         media_type=MEDIA_TYPES[format],
         headers={"Content-Disposition": f'attachment; filename="run-{run}.{format}"'},
     )
+
+
+@router.get(
+    "/v1/runs/{run}/rows",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"application/x-ndjson": {}}}},
+)
+def list_rows(
+    engine: AskedEngine,
+    run: Number,
+    only: Annotated[str, Query(max_length=20)] = "all",
+    since: Word = None,
+    stage: Word = None,
+) -> Response:
+    """Stream a run's results as flat rows, a JSON object a line: what `run.rows()` gives."""
+    number = engine.queries.must_get(run).id
+    asked = ExportRequest(number, ROWS, row_filter(only, since), stage)
+    rows = engine.export_streams.open(asked)
+    return StreamingResponse(rows, media_type="application/x-ndjson")
 
 
 @router.get("/v1/runs/{run}/export/manifest", response_model=ManifestShape)

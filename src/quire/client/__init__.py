@@ -1,0 +1,5 @@
+"""The client: a ledger behind a server, asked as one that is here."""
+
+from quire.client.remote_workbench import RemoteWorkbench, connect
+
+__all__ = ["RemoteWorkbench", "connect"]

@@ -1,0 +1,91 @@
+"""The HTTP session: requests to one server, with a token, and its errors as ours."""
+
+import http.client
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+from uuid import uuid4
+
+from quire.domain import errors
+from quire.domain.errors import Error, LedgerError, UsageError
+
+TIMEOUT = 60.0  # seconds without a byte
+PIECE = 1 << 16
+
+
+class HttpSession:
+    """Asks a server; each request has a connection of its own, so that threads may share it."""
+
+    def __init__(self, url: str, token: str | None = None, timeout: float = TIMEOUT) -> None:
+        """Know where the server is, and who asks."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UsageError(f"{url!r} is no server's address", "such as http://localhost:8321")
+        self._secure = parts.scheme == "https"
+        self._host, self._port = parts.hostname, parts.port
+        self._timeout = timeout
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+
+    def get(self, path: str, **query: object) -> Any:
+        """The JSON that a path answers."""
+        return self.ask("GET", path, query=query)
+
+    def post(self, path: str, body: object = None) -> Any:
+        """The JSON that comes of an act, which is carried out once however often it is sent."""
+        headers = {"Idempotency-Key": uuid4().hex, "Content-Type": "application/json"}
+        return self.ask(
+            "POST", path, json.dumps(body).encode() if body is not None else b"", headers
+        )
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, object] | None = None,
+    ) -> Any:
+        """The JSON of an answer."""
+        with self.open(method, path, body, headers, query) as answer:
+            return json.loads(answer.read())
+
+    @contextmanager
+    def open(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, object] | None = None,
+    ) -> Iterator[http.client.HTTPResponse]:
+        """An answer, to be read piece by piece."""
+        given = {name: value for name, value in (query or {}).items() if value is not None}
+        kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
+        connection = kind(self._host, self._port, timeout=self._timeout)
+        try:
+            address = f"{path}?{urlencode(given)}" if given else path
+            connection.request(method, address, body, {**self._headers, **(headers or {})})
+            answer = connection.getresponse()
+            if answer.status >= 400:
+                raise _read_error(answer.status, answer.read())
+            yield answer
+        except (OSError, http.client.HTTPException) as error:
+            where = f"{self._host}:{self._port or ''}".rstrip(":")
+            raise LedgerError(
+                f"the server at {where} does not answer: {error}", "is `quire serve` running?"
+            ) from error
+        finally:
+            connection.close()
+
+
+def _read_error(status: int, body: bytes) -> Error:
+    """What the server refused, as the same error as here."""
+    try:
+        said = json.loads(body)["error"]
+        kind = getattr(errors, str(said["kind"]), UsageError)
+        plain = kind in (errors.NotFound, errors.IllegalMove, errors.Conflict, errors.LedgerError)
+        return (kind if plain else UsageError)(str(said["message"]), str(said.get("fix", "")))
+    except (ValueError, KeyError, TypeError):
+        return LedgerError(f"the server answered {status}, and not as a quire server does")

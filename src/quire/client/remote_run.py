@@ -1,0 +1,151 @@
+"""A remote run: followed, looked at, steered, decided about and exported over HTTP."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quire.client.http_session import PIECE, HttpSession
+from quire.domain.data import Json
+from quire.domain.errors import Error, LedgerError, UsageError
+from quire.domain.states import RunState
+
+ENDINGS = {".jsonl": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".xlsx": "xlsx"}
+LOOK_EVERY = 1.0  # seconds between two looks at a run
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteProgress:
+    """How far a run is, as its server says."""
+
+    said: dict[str, Any]  # as `quire status --json`
+
+    @property
+    def state(self) -> str:
+        """It runs, is finished, or was cancelled."""
+        return str(self.said["state"])
+
+    @property
+    def done(self) -> int:
+        """Tasks with a result."""
+        return int(self.said["done"])
+
+    @property
+    def failed(self) -> int:
+        """Tasks that were given up."""
+        return int(self.said["failed"])
+
+    @property
+    def cost_usd(self) -> float:
+        """Dollars that it cost so far."""
+        return float(self.said["cost_usd"])
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing moves until somebody acts."""
+        return self.state != RunState.RUNNING or bool(self.said["holds"])
+
+
+class RunHeldRemotely(Error):
+    """The run cannot go on until somebody acts."""
+
+
+class RemoteRun:
+    """One run of a server's ledger."""
+
+    def __init__(self, session: HttpSession, run: int, rest: Callable[[float], None]) -> None:
+        """Refer to a run by its number; `rest` waits so many seconds."""
+        self._session, self.id, self._rest = session, run, rest
+
+    def __repr__(self) -> str:
+        """Say which run."""
+        return f"<quire run {self.id} at a server>"
+
+    def wait(self, watch: Callable[[Any], None] | None = None) -> RemoteProgress:
+        """Follow it until there is nothing more to do; the server's workers carry it out."""
+        while True:
+            now = self.progress()
+            if watch:
+                watch(now)
+            if now.is_at_rest:
+                break
+            self._rest(LOOK_EVERY)
+        unasked = [hold for hold in now.said["holds"] if hold["kind"] not in ("user", "stop_after")]
+        if now.state == RunState.RUNNING and unasked:
+            raise RunHeldRemotely(f"run {self.id} is held: {unasked[0]['detail']}")
+        return now
+
+    def progress(self) -> RemoteProgress:
+        """How far it is."""
+        return RemoteProgress(self._session.get(f"/v1/runs/{self.id}"))
+
+    def rows(self, only: str = "all", stage: str | None = None) -> list[dict[str, Json]]:
+        """One flat mapping a block or task, in order, with the answer's fields as columns."""
+        query = {"only": only, "stage": stage}
+        with self._session.open("GET", f"/v1/runs/{self.id}/rows", query=query) as answer:
+            return [json.loads(line) for line in answer]
+
+    def export(self, path: str, only: str = "all", stage: str | None = None) -> int:
+        """Write the rows in the format of the path's ending; returns how many."""
+        form = ENDINGS.get(Path(path).suffix.lower())
+        if form is None:
+            raise UsageError(f"{path}: no format has this ending", f"use {', '.join(ENDINGS)}")
+        query = {"only": only, "stage": stage, "format": form}
+        partial = Path(f"{path}.partial")
+        try:
+            with (
+                self._session.open("GET", f"/v1/runs/{self.id}/export", query=query) as answer,
+                partial.open("wb") as file,
+            ):
+                while piece := answer.read(PIECE):
+                    file.write(piece)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+        return len(self.rows(only, stage))
+
+    def manifest(self, stage: str | None = None) -> dict[str, Any]:
+        """How its export stands: as long as the hash is the same, so is the file."""
+        found: dict[str, Any] = self._session.get(
+            f"/v1/runs/{self.id}/export/manifest", stage=stage
+        )
+        return found
+
+    def pause(self) -> bool:
+        """Send nothing more until `resume`."""
+        return bool(self._act("pause"))
+
+    def resume(self) -> bool:
+        """Go on."""
+        return bool(self._act("resume"))
+
+    def cancel(self) -> bool:
+        """Ask for the end."""
+        return bool(self._act("cancel"))
+
+    def retry(self, *, stage: str | None = None, stale: bool = False) -> int:
+        """Owe failed tasks again, or stale ones; returns how many."""
+        return int(self._act("retry", {"stage": stage, "stale": stale}))
+
+    def approve(self, task: int, *, who: str = "") -> object:
+        """Confirm one result: no machine replaces it any more."""
+        return self._decide(task, "approve", who)
+
+    def edit(self, task: int, data: Json, *, who: str = "") -> object:
+        """Put your own data in the place of a result."""
+        return self._decide(task, "edit", who, data=data)
+
+    def reject(self, task: int, note: str, *, who: str = "") -> object:
+        """Refuse one result; it is asked again with the note, at a price."""
+        return self._decide(task, "reject", who, note=note)
+
+    def _act(self, name: str, body: object = None) -> bool | int:
+        found = self._session.post(f"/v1/runs/{self.id}/{name}", body)["changed"]
+        if not isinstance(found, int):
+            raise LedgerError("the server did not say what changed")
+        return found
+
+    def _decide(self, task: int, move: str, who: str, **said: Json) -> object:
+        name = {"who": who} if who else {}
+        return self._session.post(f"/v1/tasks/{task}/{move}", {**said, **name})

@@ -1,0 +1,138 @@
+"""The workbench: what a script asks for, whether its ledger is here or behind a server.
+
+`quire.open(…)` gives an engine and `quire.connect(…)` a client; both can all of this, so that a
+notebook does not care where the ledger is.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from quire.domain.data import Json
+
+
+class RunProgress(Protocol):
+    """How far a run is."""
+
+    @property
+    def state(self) -> str:
+        """It runs, is finished, or was cancelled."""
+        ...
+
+    @property
+    def done(self) -> int:
+        """Tasks with a result."""
+        ...
+
+    @property
+    def failed(self) -> int:
+        """Tasks that were given up."""
+        ...
+
+    @property
+    def cost_usd(self) -> float:
+        """Dollars that it cost so far."""
+        ...
+
+
+class WorkbenchRun(Protocol):
+    """One run: waited for, looked at, steered, decided about, exported."""
+
+    @property
+    def id(self) -> int:
+        """Its number."""
+        ...
+
+    def wait(self, watch: Callable[[Any], None] | None = None) -> RunProgress:
+        """Until there is nothing more to do: here it is carried out, at a server followed."""
+        ...
+
+    def progress(self) -> RunProgress:
+        """How far it is."""
+        ...
+
+    def rows(self, only: str = "all", stage: str | None = None) -> list[dict[str, Json]]:
+        """One flat mapping a block or task, with the answer's fields as columns."""
+        ...
+
+    def export(self, path: str, only: str = "all", stage: str | None = None) -> int:
+        """Write the rows in the format of the path's ending; returns how many."""
+        ...
+
+    def pause(self) -> bool:
+        """Send nothing more until `resume`."""
+        ...
+
+    def resume(self) -> bool:
+        """Go on."""
+        ...
+
+    def cancel(self) -> bool:
+        """Ask for the end."""
+        ...
+
+    def retry(self, *, stage: str | None = None, stale: bool = False) -> int:
+        """Owe failed tasks again, or stale ones; returns how many."""
+        ...
+
+    def approve(self, task: int, *, who: str = "") -> object:
+        """Confirm one result: no machine replaces it any more."""
+        ...
+
+    def edit(self, task: int, data: Json, *, who: str = "") -> object:
+        """Put your own data in the place of a result."""
+        ...
+
+    def reject(self, task: int, note: str, *, who: str = "") -> object:
+        """Refuse one result; it is asked again with the note, at a price."""
+        ...
+
+
+class WorkbenchPlan(Protocol):
+    """What a run would take."""
+
+    @property
+    def cost_usd(self) -> float:
+        """Dollars, expected."""
+        ...
+
+
+class Workbench(Protocol):
+    """A ledger that documents go into and results come out of."""
+
+    def ingest(self, *paths: Any) -> Any:
+        """Bring files in; what comes back may be given to `run` as `over`."""
+        ...
+
+    def plan(
+        self,
+        *,
+        schema: Any = None,
+        recipe: Any = None,
+        model: str | None = None,
+        models: Sequence[str] | None = None,
+        over: Any = None,
+        parameters: Mapping[str, Json] | None = None,
+        **policy: Any,
+    ) -> WorkbenchPlan:
+        """Forecast calls, tokens and dollars; spends nothing."""
+        ...
+
+    def run(  # noqa: PLR0913 - all that a person may say of a run
+        self,
+        *,
+        schema: Any = None,
+        recipe: Any = None,
+        model: str | None = None,
+        models: Sequence[str] | None = None,
+        over: Any = None,
+        parameters: Mapping[str, Json] | None = None,
+        limit: int | None = None,
+        new: bool = False,
+        **policy: Any,
+    ) -> WorkbenchRun:
+        """Start a run, or go on with that of the same order."""
+        ...
+
+    def get(self, run: int) -> WorkbenchRun:
+        """A run by its number."""
+        ...

@@ -1,0 +1,1 @@
+"""Tests of the client, against a server in this process."""

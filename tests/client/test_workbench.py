@@ -1,0 +1,101 @@
+"""The same script against a ledger here and one behind a server gives the same."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+import quire
+from quire.domain.errors import IllegalMove, LedgerError, NotFound, UsageError
+from quire.domain.workbench import Workbench
+from quire.engine import open_engine
+from quire.server.site import Site
+from quire.web.site_app import make_site_app
+from tests.server.sites import SCHEMA, TEXT
+
+
+@contextmanager
+def serve(place: str) -> Iterator[str]:
+    """A server in a thread, with a worker, and its address."""
+    site = Site(lambda workspace: open_engine(place, workspace=workspace, environment={}))
+    server = uvicorn.Server(uvicorn.Config(make_site_app(site), port=0, log_level="warning"))
+    begun = threading.Event()
+    startup = server.startup
+
+    async def tell_startup(sockets: object = None) -> None:
+        await startup(sockets)  # type: ignore[arg-type]
+        begun.set()
+
+    server.startup = tell_startup  # type: ignore[method-assign]
+    thread = threading.Thread(target=server.run)
+    worker_engine = open_engine(place, environment={})
+    worker = threading.Thread(target=worker_engine.work)
+    thread.start()
+    begun.wait()
+    worker.start()
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        worker_engine.stop()
+        worker.join()
+        worker_engine.close()
+        server.should_exit = True
+        thread.join()
+
+
+@contextmanager
+def open_workbench(kind: str, place: str) -> Iterator[Workbench]:
+    if kind == "here":
+        with quire.open(place, environment={}) as engine:
+            yield engine
+    else:
+        with serve(place) as address:
+            yield quire.connect(address)
+
+
+def carry_out(workbench: Workbench, folder: Path) -> dict[str, object]:
+    """A script that does not care where the ledger is."""
+    (folder / "lease.md").write_text(TEXT)
+    documents = workbench.ingest(folder / "lease.md")
+    plan = workbench.plan(schema=SCHEMA, model="simulated/small", over=documents, pack_size=4)
+    run = workbench.run(schema=SCHEMA, model="simulated/small", over=documents, pack_size=4)
+    ended = run.wait()
+    rows = run.rows()
+    run.approve(int(str(rows[0]["task_id"])), who="ann")
+    run.edit(int(str(rows[1]["task_id"])), {"party": "me", "amount": 3}, who="ann")
+    written = run.export(str(folder / "out.csv"), "confirmed")
+    with pytest.raises(IllegalMove):
+        run.pause()
+    with pytest.raises(NotFound):
+        workbench.get(10**6)
+    return {
+        "planned": plan.cost_usd,
+        "ended": (str(ended.state), ended.done, ended.failed, ended.cost_usd),
+        "rows": [(row["party"], row["amount"], row["status"]) for row in run.rows()],
+        "again": workbench.get(run.id).progress().done,
+        "written": written,
+        "lines": len((folder / "out.csv").read_text().splitlines()),
+    }
+
+
+def test_the_same_script_gives_the_same_here_and_at_a_server(tmp_path: Path) -> None:
+    found = {}
+    for kind in ("here", "there"):
+        folder = tmp_path / kind
+        folder.mkdir()
+        with open_workbench(kind, str(folder / "quire.db")) as workbench:
+            found[kind] = carry_out(workbench, folder)
+
+    assert found["here"] == found["there"]
+    assert found["here"]["written"] == 2
+    assert found["here"]["lines"] == 3
+
+
+def test_nobody_there_is_told_in_one_line() -> None:
+    with pytest.raises(LedgerError, match="quire serve"):
+        quire.connect("http://127.0.0.1:9")
+    with pytest.raises(UsageError):
+        quire.connect("ftp://x")

@@ -1,0 +1,125 @@
+"""Serving: one command is a working installation, and Ctrl-C ends it with all answers recorded."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from quire.engine import open_engine
+
+
+@contextmanager
+def served(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server in a process of its own, and its address."""
+    kept = ("PATH", "PYTHONPATH", "TMPDIR", "HOME")
+    environment = {name: os.environ[name] for name in kept if name in os.environ}
+    command = [sys.executable, "-m", "quire", *options]
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        yield process, _address(process)
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def fetch(address: str, headers: dict[str, str] | None = None) -> tuple[int, str]:
+    """The status and the text of an answer."""
+    request = urllib.request.Request(address, headers=headers or {})
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if found := re.search(r"http://\S+", line):
+            return found[0]
+    raise AssertionError("the server did not say where it is")
+
+
+def test_one_command_is_a_working_installation(tmp_path: Path) -> None:
+    with served(tmp_path, "--ledger", "demo.db", "serve", "--demo", "--port", "0") as (process, at):
+        health = json.loads(fetch(f"{at}/v1/health")[1])
+        home, _ = fetch(f"{at}/")
+        runs = json.loads(fetch(f"{at}/v1/runs")[1])["items"]
+        process.send_signal(signal.SIGINT)
+        code = process.wait()
+    with open_engine(str(tmp_path / "demo.db"), environment={}) as engine:
+        in_flight = [engine.progress(run.id).in_flight for run in engine.runs()]
+
+    assert health["status"] == "ok"
+    assert home == 200
+    assert {run["state"] for run in runs[1:]} == {"finished"}
+    assert code in (0, 130)
+    assert in_flight == [0, 0, 0]
+
+
+def test_a_port_in_use_is_told_in_one_line(tmp_path: Path) -> None:
+    with served(tmp_path, "--ledger", "a.db", "serve", "--port", "0", "--workers", "0") as (_, at):
+        port = at.rpartition(":")[2]
+        command = [sys.executable, "-m", "quire", "--ledger", "b.db", "serve", "--port", port]
+        second = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert second.returncode == 2
+    assert second.stderr.count("\n") == 1
+    assert "is in use" in second.stderr
+
+
+@pytest.mark.parametrize("options", [("--host", "0.0.0.0"), ("--allow-host", "quire.example")])
+def test_nobody_serves_others_without_a_token(tmp_path: Path, options: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "quire", "--ledger", "a.db", "serve", "--port", "0", *options]
+    refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert refused.returncode == 2
+    assert "quire token create" in refused.stderr
+
+
+def test_with_a_token_others_are_let_in(tmp_path: Path) -> None:
+    made = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "quire",
+            "--ledger",
+            "a.db",
+            "token",
+            "create",
+            "ann",
+            "--role",
+            "viewer",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    options = ("--allow-host", "quire.example", "--workers", "0")
+    with served(tmp_path, "--ledger", "a.db", "serve", "--port", "0", *options) as (_, at):
+        host = {"Host": "quire.example"}
+        nobody, _ = fetch(f"{at}/v1/me", host)
+        token = {"Authorization": f"Bearer {made.stdout.strip()}", **host}
+        _, ann = fetch(f"{at}/v1/me", token)
+
+    assert nobody == 401
+    assert json.loads(ann)["name"] == "ann"
