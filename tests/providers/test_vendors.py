@@ -25,6 +25,7 @@ SPECIFIC = {  # where else a name stands, and why
     ("planning/routing.py", "openrouter"): "pure code, which no vendor's row reaches",
     ("planning/batch_caching.py", "anthropic"): "pure code, and runs keep no such fact",
     ("engine/doctor/setup_checks.py", "vertex"): "an extra to install",
+    ("server/routes/keys.py", "anthropic"): "an example in the description of the API",
     ("engine/rehearsals.py", "vertex"): "what its rehearsal must be told",
 }
 

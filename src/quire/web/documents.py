@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import HTMLResponse
 
 from quire.domain.data import stored_json
+from quire.domain.states import ReviewState
 from quire.engine import Engine
 from quire.ledger.tables.list_pages import MarginResult, StoredBlock
 from quire.server.access import AccessRole, AskedEngine, Principal, find_principal
@@ -113,7 +114,7 @@ def _read_notes(
 def _note(result: MarginResult) -> MarginNote:
     data = stored_json(result.data) if result.data else None
     fields = data if isinstance(data, Mapping) else {} if data is None else {"": data}
-    reviewed = result.review_state in ("approved", "edited")
+    reviewed = result.review_state in (ReviewState.APPROVED, ReviewState.EDITED)
     return MarginNote(
         task=result.task_id,
         stage=result.stage,
