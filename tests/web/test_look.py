@@ -4,6 +4,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from quire.engine.examples import load_example
 from tests.server.sites import open_site
 from tests.web.browser import axe_violations, serve_site
 
@@ -39,6 +40,22 @@ def test_keys_the_theme_and_a_server_that_was_away(tmp_path: Path, page: Page) -
     with serve_site(tmp_path, port=site.port, workers=0):
         expect(page.locator("#away")).to_be_hidden()
         expect(page.locator(".numbers")).to_contain_text("0 workers")
+
+
+def test_new_rows_wait_until_somebody_wants_them(tmp_path: Path, page: Page) -> None:
+    with serve_site(tmp_path, workers=0) as site:
+        load_example(site.engine)
+        site.engine.run(schema="clauses", model="simulated/small")
+        page.goto(site.url)
+        expect(page.locator("tbody tr")).to_have_count(1)
+
+        site.engine.run(schema="clauses", model="simulated/small", new=True)
+
+        news = page.get_by_role("button", name="1 new")
+        expect(news).to_be_visible()
+        expect(page.locator("tbody tr")).to_have_count(1)
+        news.click()
+        expect(page.locator("tbody tr")).to_have_count(2)
 
 
 def test_an_error_is_a_page_for_people_and_json_for_programs(tmp_path: Path) -> None:
