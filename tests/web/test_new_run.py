@@ -66,6 +66,19 @@ def test_from_dropped_files_to_a_started_run(tmp_path: Path, page: Page, picture
         assert all("sum_due" in row for row in rows)
 
 
+def test_a_recipe_is_planned_with_its_parameters(tmp_path: Path, page: Page) -> None:
+    with serve_site(tmp_path, workers=0) as site:
+        page.goto(f"{site.url}/new?recipe=dialectic&model=simulated/small")
+        expect(page.locator("#plan-words")).to_contain_text("parameter brief must be given")
+
+        page.get_by_label("brief (needed)").fill("Should the choir buy a bus?")
+        page.get_by_label("words:").fill("200")
+
+        expect(page.locator("#plan-why")).to_contain_text("thesis")
+        expect(page.locator("#start")).to_be_enabled()
+        assert axe_violations(page) == []
+
+
 def _draft(page: Page, wish: str) -> None:
     page.select_option("#question", "new")
     page.fill("#wish", wish)

@@ -74,10 +74,13 @@ function change(body) {
 
 async function showParameters(name) {
   const recipe = await attempt(() => api("GET", `/v1/recipes/${encodeURIComponent(name)}`));
-  const known = [recipe?.parameters ?? []].flat().filter((one) => one && typeof one === "object" && one.name);
+  const known = Object.values(recipe?.parameters ?? {});
   at("parameters").replaceChildren(...known.map((one) => {
-    const input = element("input", { id: `parameter-${one.name}`, "data-parameter": one.name, placeholder: one.default === undefined || one.default === null ? "" : String(one.default), oninput: planSoon });
-    return element("div", { class: "wide" }, element("label", { for: input.id }, one.name), input);
+    const about = { id: `parameter-${one.name}`, "data-parameter": one.name, "data-kind": one.kind, placeholder: one.default ?? "", oninput: planSoon };
+    const input = one.choices.length ? element("select", about, element("option", { value: "" }, `${one.default ?? "choose…"}`), ...one.choices.map((choice) => element("option", {}, String(choice))))
+      : element(one.prompt ? "textarea" : "input", about);
+    const words = [one.name, one.required ? " (needed)" : "", one.description ? `: ${one.description}` : ""].join("");
+    return element("div", { class: one.prompt ? "wide whole" : "wide" }, element("label", { for: about.id }, words), input);
   }));
   at("parameters").hidden = !known.length;
   at("question-words").textContent = recipe ? count((recipe.graph?.stages ?? recipe.stages ?? []).length, "stage") : "";
@@ -86,7 +89,11 @@ async function showParameters(name) {
 function parameters() {
   const given = [...at("parameters").querySelectorAll("[data-parameter]")].filter((input) => input.value !== "");
   if (at("parameters").hidden || !given.length) return undefined;
-  return Object.fromEntries(given.map((input) => { let value = input.value; try { value = JSON.parse(input.value); } catch { /* a text */ } return [input.dataset.parameter, value]; }));
+  return Object.fromEntries(given.map((input) => {
+    let value = input.value;
+    if (input.dataset.kind !== "string") try { value = JSON.parse(input.value); } catch { /* a text: the plan says what is wrong */ }
+    return [input.dataset.parameter, value];
+  }));
 }
 
 function showFace(name) {
