@@ -8,11 +8,13 @@ from pathlib import Path
 
 import orjson
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from quire.domain.data import Json
 from quire.engine import Engine, RunHandle, open_engine
 from quire.ledger.sqlite import SqliteConnection
+from quire.server.access import AccessRole, Principal, find_principal
 from quire.server.shared_answers import SharedAnswers
 from quire.server.site import Site
 from tests.server.sites import open_site
@@ -172,3 +174,19 @@ def counted_statements() -> Iterator[list[str]]:
         yield asked
     finally:
         SqliteConnection.run = run  # type: ignore[method-assign]
+
+
+def test_who_may_only_look_is_shown_no_buttons_that_steer(
+    engine: Engine, client: TestClient, tmp_path: Path
+) -> None:
+    run = start(engine, tmp_path, sentences(3), pack_size=3)
+    looker = Principal("ann", AccessRole.VIEWER, "local")
+    app = client.app
+    assert isinstance(app, FastAPI)
+
+    steers = client.get(f"/runs/{run.id}").text
+    app.dependency_overrides[find_principal] = lambda: looker
+    looks = client.get(f"/runs/{run.id}").text
+
+    assert f"/v1/runs/{run.id}/pause" in steers
+    assert f"/v1/runs/{run.id}/pause" not in looks

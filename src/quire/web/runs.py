@@ -11,7 +11,7 @@ from quire.engine import Engine
 from quire.engine.queries import run_status
 from quire.export.formats import FORMATS
 from quire.export.result_selection import ONLY, find_result_source
-from quire.server.access import AskedEngine, Principal, find_principal, site_of
+from quire.server.access import AccessRole, AskedEngine, Principal, find_principal, site_of
 from quire.server.json_answers import LARGEST
 from quire.server.routes.strips import shared_strip
 from quire.web.pages import render
@@ -130,6 +130,7 @@ def _show(
         tab_names={name: title for name, (title, _) in TABS.items()},
         formats=tuple(FORMATS),
         only=ONLY,
+        may_steer=principal.role >= AccessRole.OPERATOR,
         **shown,
     )
 
