@@ -119,11 +119,13 @@ def test_hostile_text_is_shown_as_text_everywhere(tmp_path: Path) -> None:
             )
         ]
         filtered = client.get("/runs/1/review", params={"filter": HOSTILE}).text
+        quoted = client.get("/runs/1/review", params={"filter": "text=';reboot"}).text
 
     for page in (*pages, filtered):
         assert "<script>alert" not in page
         assert "<img src=x" not in page
     assert "\x1b" not in "".join(pages)
+    assert "text=&#39;&#34;&#39;&#34;&#39;;reboot" in quoted  # what is copied is quoted for a shell
 
 
 def test_a_viewer_is_shown_no_buttons(tmp_path: Path) -> None:

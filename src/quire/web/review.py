@@ -1,5 +1,6 @@
 """The review page: the inbox of a run, one item open beside its source, and what was decided."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, NamedTuple
@@ -111,6 +112,9 @@ def show_review(
         lines=[_line_view(line) for line in page.lines],
         next=page.next,
         filter=filter,
+        terminal=shlex.join(
+            ["quire", "review", str(run), *(["--filter", filter] if filter else [])]
+        ),
         problem=problem,
         tabs_of_reasons=_reason_tabs(chosen, counts),
         reviews=_review_tabs(chosen),
