@@ -52,7 +52,10 @@ class ListPages(Table):
     def blocks_after(self, document: DocumentId, after: int, limit: int) -> list[StoredBlock]:
         """The next blocks of a document."""
         rows = self._run("blocks_after", document=document, after=after, limit=limit)
-        return [StoredBlock(*row[:3], stored_json(row[3]), stored_json(row[4])) for row in rows]
+        return [
+            StoredBlock(number, kind, content, stored_json(locator), stored_json(headings))
+            for number, kind, content, locator, headings in rows
+        ]
 
     def runs_about_document(self, document: DocumentId, limit: int) -> list[RunId]:
         """The newest runs about a document."""
