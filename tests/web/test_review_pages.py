@@ -154,3 +154,24 @@ def test_decisions_say_who_when_before_and_after(tmp_path: Path) -> None:
     assert "as it says" in page
     assert "Landlord" in page
     assert "Nobody has decided" in other
+
+
+def test_numbers_that_no_ledger_holds_are_refused(tmp_path: Path) -> None:
+    answer_texts(tmp_path, clauses(1))
+    large = "9" * 30
+
+    with open_site(tmp_path) as client:
+        codes = {
+            path: client.get(path).status_code
+            for path in (
+                f"/runs/1/review?item={large}",
+                f"/runs/1/decisions?task={large}",
+                f"/runs/1/decisions?cursor={large}",
+                f"/v1/runs/1/decisions?cursor={large}",
+                f"/audits/1?no={large}",
+            )
+        }
+        items = client.get(f"/runs/1/review/items?tasks={large}")
+
+    assert set(codes.values()) == {422}, codes
+    assert (items.status_code, items.text.strip()) == (200, "")

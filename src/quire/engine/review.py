@@ -161,7 +161,7 @@ class ReviewAdmin:
         """Decisions about a run's results, or about one, the newest first."""
         if not 1 <= limit <= MOST_DECISIONS:
             raise UsageError(f"a page has 1 to {MOST_DECISIONS:,} decisions, not {limit}")
-        if after and not after.isdecimal():
+        if after and not (after.isdecimal() and int(after) <= NEWEST):
             raise UsageError(f"{after!r} is no decision", "take `next` of the page before")
         before = int(after) if after else NEWEST
         with self._context.ledger.snapshot() as tx:

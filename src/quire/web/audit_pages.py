@@ -9,7 +9,7 @@ from quire.domain.audits import AuditItem, AuditMark
 from quire.domain.ids import RunId
 from quire.engine import Engine
 from quire.server.access import AccessRole, AskedEngine
-from quire.server.json_answers import Number
+from quire.server.json_answers import LARGEST, Number
 from quire.server.reviewers import Reviewer, Viewer
 from quire.server.routes.audits import PlaceInAudit
 from quire.web.interval_chart import make_chart
@@ -48,7 +48,7 @@ def show_audit(
     audit: Number,
     principal: Viewer,
     engine: AskedEngine,
-    no: Annotated[int | None, Query(ge=0)] = None,
+    no: Annotated[int | None, Query(ge=0, le=LARGEST)] = None,
 ) -> HTMLResponse:
     """Show the item that is next, and how the error rates stand."""
     report = engine.review.audit_report(audit)

@@ -1,5 +1,6 @@
 """The review page: the inbox of a run, one item open beside its source, and what was decided."""
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +23,7 @@ from quire.domain.reviews import (
 )
 from quire.engine import Engine
 from quire.server.access import AccessRole, AskedEngine
-from quire.server.json_answers import Cursor, Number
+from quire.server.json_answers import LARGEST, Cursor, Number
 from quire.server.reviewers import Viewer
 from quire.web.pages import render
 from quire.web.source_marks import MarkedSource, mark_source
@@ -90,7 +91,7 @@ def show_review(
     principal: Viewer,
     engine: AskedEngine,
     filter: Words = "",
-    item: Annotated[int | None, Query(ge=1)] = None,
+    item: Annotated[int | None, Query(ge=1, le=LARGEST)] = None,
 ) -> HTMLResponse:
     """Show what wants a person, and the first of it that nobody is at."""
     problem, chosen = "", InboxFilter()
@@ -144,8 +145,8 @@ def show_items(
     request: Request, run: Number, principal: Viewer, engine: AskedEngine, tasks: Words
 ) -> HTMLResponse:
     """Items, for the script, which has them before they are wanted."""
-    numbers = [int(number) for number in tasks.split(",") if number.isdecimal()][:MOST_ITEMS]
-    views = [_item_view(engine, run, number) for number in dict.fromkeys(numbers)]
+    numbers = [int(number) for number in tasks.split(",") if re.fullmatch("[0-9]{1,18}", number)]
+    views = [_item_view(engine, run, number) for number in dict.fromkeys(numbers[:MOST_ITEMS])]
     return render(request, "review_items.html", principal, views=views)
 
 
@@ -155,7 +156,7 @@ def show_decisions(
     run: Number,
     principal: Viewer,
     engine: AskedEngine,
-    task: Annotated[int | None, Query(ge=1)] = None,
+    task: Annotated[int | None, Query(ge=1, le=LARGEST)] = None,
     cursor: Cursor = None,
 ) -> HTMLResponse:
     """Show what people decided: who, when, before and after."""
