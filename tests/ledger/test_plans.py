@@ -115,11 +115,15 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "first_block_sizes": ({"documents": [1, 2], "limit": 50}, "blocks"),
     "document_texts": ({"ids": [1]}, "blocks"),
     "inbox_entries": (
-        {"stage": 1, "review": "unreviewed", "rank": 2, "after": FIRST, "limit": 50},
+        {"stage": 1, "review": "unreviewed", "rank": 2, "after": 5_000, "limit": 50},
+        "results_inbox",
+    ),
+    "later_inbox_entries": (
+        {"stage": 1, "review": "unreviewed", "rank": 2, "limit": 50},
         "results_inbox",
     ),
     "count_inbox": (
-        {"stage": 1, "review": "unreviewed", "rank": 6, "most": 10_000},
+        {"stage": 1, "review": "unreviewed", "rank": 2, "most": 100},
         "results_inbox",
     ),
     "count_decided": ({"stage": 1, "review": "approved", "most": 10_000}, "results_inbox"),
@@ -169,6 +173,25 @@ def test_a_frequent_statement_never_reads_a_whole_table(
     assert not WHOLE_WORKSPACE.search(plan), plan
     assert index in plan or (raw.dialect == "postgres" and index.startswith(SMALL)), plan
     assert place.run == 1
+
+
+@pytest.mark.parametrize("name", ["inbox_entries", "later_inbox_entries"])
+def test_a_page_deep_in_an_inbox_begins_where_the_last_one_ended(
+    name: str, crowded: tuple[Raw, Place]
+) -> None:
+    raw, _ = crowded
+
+    plan = _plan(raw, name, ASKED[name][0])
+
+    if raw.dialect == "sqlite":
+        place = "review_rank=? AND id>?" if name == "inbox_entries" else "review_rank>?"
+        assert f"results_inbox (stage_id=? AND review_state=? AND {place})" in plan
+        assert "TEMP B-TREE" not in plan
+    else:
+        condition = re.search(r"Index Cond: (.*)", plan)
+        assert condition, plan
+        assert "review_rank" in condition[1]
+        assert ("ROW(review_rank, id) > " in condition[1]) == (name == "inbox_entries"), plan
 
 
 def _fill_ledger(url: str) -> Iterator[tuple[Raw, Place]]:

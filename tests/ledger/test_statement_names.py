@@ -27,6 +27,7 @@ SEVERAL = {
     "Critiques.failed_critiques": "found by either end",
     "Documents.next_subjects": "of all blocks, or of a sample of them",
     "Inbox.answers_about_same": "about a block, a result or a document",
+    "Inbox.inbox_entries": "of the rank that the last page ended in, and then of later ones",
     "Lineage.check_stale": "a mark on tasks, and on the results that persons look at",
     "Lineage.mark_stale": "a mark on tasks, and on the results that persons look at",
     "Lineage.copy_stage": "tasks, and then what hangs on them",

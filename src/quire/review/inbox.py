@@ -185,6 +185,8 @@ def _fits_entry(entry: InboxEntry, chosen: InboxFilter) -> bool:
 
 
 def _fits_detail(detail: InboxDetail, chosen: InboxFilter, texts: Mapping[ResultId, str]) -> bool:
+    if chosen.review not in (ANY, detail.review_state):  # decided since the index was read
+        return False
     if chosen.state is not None and detail.state != chosen.state:
         return False
     if chosen.document is not None and detail.document_id != chosen.document:

@@ -104,14 +104,11 @@ class Inbox(Table):
     ) -> list[InboxEntry]:
         """The next results of a stage in one state of review, after a rank and a result."""
         rank, result = after
-        rows = self._connection.run(
-            "inbox_entries",
-            stage=stage,
-            review=str(review),
-            rank=rank,
-            after=result,
-            limit=limit,
-        )
+        asked = {"stage": stage, "review": str(review), "rank": rank}
+        rows = self._connection.run("inbox_entries", **asked, after=result, limit=limit)
+        if len(rows) < limit:
+            left = limit - len(rows)
+            rows += self._connection.run("later_inbox_entries", **asked, limit=left)
         return [InboxEntry._make(row) for row in rows]
 
     def count_inbox(self, stage: StageId, review: ReviewState, rank: int, most: int) -> int:

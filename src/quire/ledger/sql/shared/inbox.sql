@@ -1,8 +1,16 @@
 -- name: inbox_entries
--- The next results of a stage in one state of review, the most pressing first.
+-- The next results of a stage in one state of review and of one rank. A comparison of pairs, to take the later ranks with
+-- them, makes SQLite read the rank from its start.
 SELECT r.review_rank, r.id, r.task_id, r.review_reasons, r.critic_score FROM results r
 WHERE r.stage_id = :stage AND r.review_state = :review AND r.superseded_at IS NULL AND r.review_rank IS NOT NULL
-  AND (r.review_rank, r.id) > (CAST(:rank AS INTEGER), CAST(:after AS INTEGER))
+  AND r.review_rank = CAST(:rank AS INTEGER) AND r.id > CAST(:after AS INTEGER)
+ORDER BY r.id LIMIT :limit
+
+-- name: later_inbox_entries
+-- The same of later ranks, the most pressing first.
+SELECT r.review_rank, r.id, r.task_id, r.review_reasons, r.critic_score FROM results r
+WHERE r.stage_id = :stage AND r.review_state = :review AND r.superseded_at IS NULL AND r.review_rank IS NOT NULL
+  AND r.review_rank > CAST(:rank AS INTEGER)
 ORDER BY r.review_rank, r.id LIMIT :limit
 
 -- name: count_inbox
