@@ -127,6 +127,21 @@ def test_an_export_on_the_way_says_that_it_is_not_all(pilot: Quire) -> None:
     assert json.loads(Path("tables/manifest.json").read_text())["status"] == "running"
 
 
+def test_tables_are_also_parquet_files_and_the_same_ones_stay(pilot: Quire) -> None:
+    pilot("judge", "run", FILE)
+
+    said = pilot("judge", "export", FILE, "--to", "tables", "--format", "parquet").stdout
+    again = pilot("judge", "export", FILE, "--to", "tables", "--format", "parquet").stdout
+    refused = pilot("judge", "export", FILE, "--to", "none", "--format", "xml", code=2)
+
+    assert "wrote 10 tables and a manifest to tables: 1 experiments, " in said
+    assert "24 messages" in said
+    assert again.startswith("tables has these 10 tables already, nothing was rewritten: ")
+    assert len(pandas.read_parquet("tables/scores.parquet")) == 9
+    assert "--format takes csv or parquet, not 'xml'" in refused.stderr
+    assert not Path("none").exists()
+
+
 def test_a_changed_file_is_another_run_and_leaves_the_first_as_it_was(pilot: Quire) -> None:
     pilot("judge", "run", FILE)
     pilot("judge", "export", FILE, "--to", "before")

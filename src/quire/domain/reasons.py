@@ -236,6 +236,7 @@ class TaskErrorKind(StrEnum):
 
 
 OBJECTIONS = (TaskErrorKind.CRITIC_OBJECTED, TaskErrorKind.CRITIC_UNDECIDABLE)
+CRITIC_ERRORS = (*OBJECTIONS, TaskErrorKind.CRITIC_FAILED)
 
 
 class TaskError(NamedTuple):

@@ -20,10 +20,12 @@ from quire.domain.runs import Event, Progress, Run
 from quire.domain.states import RunState, TaskState
 from quire.domain.task_wording import shared_cause
 from quire.domain.tasks import Failure, TaskView
+from quire.engine.attempt_rows import tables_of_run
 from quire.engine.event_reader import EventReader
 from quire.engine.request_texts import describe_subject, request_text, text_alone
 from quire.engine.result_queries import ResultQueries
 from quire.engine.whole_answers import shown_outcomes
+from quire.export.flat_tables import FlatTable
 from quire.export.result_selection import ResultSource, find_result_source
 from quire.gates.packed_json import refused_record
 from quire.gates.thoughts import split_thoughts
@@ -110,6 +112,7 @@ class RunOutcomes(NamedTuple):
     models: tuple[str, ...]  # by number
     documents: Mapping[DocumentId, str]  # with their texts, in the order of the run
     tasks: Iterator[tuple[TaskOutcome, tuple[DocumentId, ...]]]  # each with what it was shown
+    tables: Mapping[str, FlatTable]  # its attempts as messages, with their runs and stages
 
 
 class Queries(ResultQueries):
@@ -246,7 +249,8 @@ class Queries(ResultQueries):
             models = tuple(model.name for model in tx.runs.models_of_run(found))
             by_document = {document: texts.get(document, "") for document in documents}
             spec = self.contexts.spec_of(tx, run)
-            yield RunOutcomes(found, models, by_document, shown_outcomes(tx, run, spec))
+            tables = tables_of_run(tx, self.contexts, run)
+            yield RunOutcomes(found, models, by_document, shown_outcomes(tx, run, spec), tables)
 
     def events(self, run: RunId, limit: int = 50) -> list[Event]:
         """A run's history."""

@@ -17,8 +17,8 @@ from quire.domain.pricing import price_call
 from quire.domain.states import TASK, TaskState
 from quire.engine import Engine
 from quire.kits.judge.experiment import ExperimentRows
+from quire.kits.judge.experiment_export import export_experiment
 from quire.kits.judge.experiment_runs import rows_of
-from quire.kits.judge.experiment_tables import write_tables
 from quire.kits.judge.metrics import Figures
 from quire.kits.judge.recipe import (
     RUBRIC_CRITIC,
@@ -79,7 +79,7 @@ def prove(engine: Engine, run: RunId, folder: Path) -> ExperimentRows:
     assert_counts_add_up(engine, run, rows)
     assert_every_score_has_a_critic(rows)
     assert_all_models_saw_the_same(rows)
-    write_tables(rows, folder)
+    export_experiment(engine, run, folder)
     assert_the_files_load(rows, folder)
     assert_metrics_are_those_of_a_frame(rows, folder)
     return rows
@@ -136,9 +136,9 @@ def assert_all_models_saw_the_same(rows: ExperimentRows) -> None:
 def assert_the_files_load(rows: ExperimentRows, folder: Path) -> None:
     """Every table has the rows that the manifest says, and the scores are those of the run."""
     tables = json.loads((folder / "manifest.json").read_text())["tables"]
-    frames = {name: pandas.read_csv(folder / item["file"]) for name, item in tables.items()}
+    frames = {item["name"]: pandas.read_csv(folder / item["file"]) for item in tables}
     assert {name: len(frame) for name, frame in frames.items()} == {
-        name: item["rows"] for name, item in tables.items()
+        item["name"]: item["rows"] for item in tables
     }
     scores = frames["scores"]
     assert len(scores) == planned_tasks(rows.experiment)[SCORE_GEN]

@@ -5,13 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from quire.engine.attempt_rows import MESSAGE_COLUMNS
 from quire.kits.judge.experiment_file import SETTINGS
 from quire.kits.judge.experiment_tables import COLUMNS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "judge.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("table", COLUMNS)
+TABLES = {**COLUMNS, "messages": MESSAGE_COLUMNS}
+
+
+@pytest.mark.parametrize("table", TABLES)
 def test_every_column_is_described_and_no_other(table: str) -> None:
     section = PAGE.partition("## Tables")[2].partition("## Metrics")[0]
     described = re.split(r"^\*\*", section, flags=re.MULTILINE)[1:]
@@ -20,7 +24,7 @@ def test_every_column_is_described_and_no_other(table: str) -> None:
         line.split("|")[1] if line.startswith("|") else line for line in text.split("\n")
     )
 
-    assert set(re.findall(r"`([a-z_]+)`", cells)) == set(COLUMNS[table])
+    assert set(re.findall(r"`([a-z_]+)`", cells)) == set(TABLES[table])
 
 
 def test_every_setting_is_described() -> None:

@@ -17,6 +17,7 @@ from quire.kits.judge.experiment import (
     experiment_from_json,
     experiment_to_json,
 )
+from quire.kits.judge.experiment_export import export_experiment
 from quire.kits.judge.experiment_file import read_experiment
 from quire.kits.judge.experiment_runs import (
     experiment_run,
@@ -25,7 +26,7 @@ from quire.kits.judge.experiment_runs import (
     rows_of,
     start_experiment,
 )
-from quire.kits.judge.experiment_tables import make_tables, write_tables
+from quire.kits.judge.experiment_tables import make_tables
 from quire.kits.judge.recipe import SCORE_CRITIC, SCORE_GEN
 from tests.kits.judge.examples import experiment
 from tests.kits.judge.pilots import prove, write_pilot
@@ -170,11 +171,10 @@ def test_evidence_that_was_purged_leaves_the_rest_of_the_export_as_it_was(
     here = world()
     path = write_pilot(tmp_path, "ecc", MODELS, samples=1, evidence=3)
     before = run_experiment(here, path)
-    assert before.run_id is not None
 
     here.engine.purge(str(before.documents[1]))
     after = rows_of(here.engine, before.run_id)  # type: ignore[arg-type]
-    write_tables(after, tmp_path / "tables")
+    export_experiment(here.engine, before.run_id, tmp_path / "tables")  # type: ignore[arg-type]
 
     names = [table["evidence_id"] for table in make_tables(before)["evidences"]]
     assert [table["evidence_id"] for table in make_tables(after)["evidences"]] == names

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pandas
 import pytest
 
+from quire import read_export
 from quire.domain.errors import UsageError
 from quire.kits.judge.experiment import (
     Evidence,
@@ -18,7 +20,9 @@ from quire.kits.judge.experiment import (
     ScaleStage,
     all_pairs,
 )
-from quire.kits.judge.experiment_tables import COLUMNS, make_tables, write_tables
+from quire.kits.judge.experiment_export import write_tables
+from quire.kits.judge.experiment_runs import typed_tables
+from quire.kits.judge.experiment_tables import COLUMNS, make_tables
 from quire.kits.judge.randomization import RANDOMIZATIONS
 from tests.kits.judge.examples import experiment
 from tests.kits.judge.fake_run import FakeRun
@@ -63,7 +67,7 @@ def rows() -> ExperimentRows:
 def frames(rows: ExperimentRows, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The export, as a frame for each table."""
     folder = tmp_path_factory.mktemp("export")
-    write_tables(rows, folder)
+    write_tables(rows, typed_tables(rows), folder)
     return {name: pandas.read_csv(folder / f"{name}.csv") for name in COLUMNS}
 
 
@@ -141,6 +145,43 @@ def test_what_failed_says_so_and_an_abstention_does_not(frames: dict[str, Any]) 
     assert critic.score_critic_reasoning.eq("Perhaps.").all()
 
 
+def test_an_item_says_at_which_line_its_stage_was_shown(frames: dict[str, Any]) -> None:
+    orders = frames["samples"].set_index("sample_id").display_order.map(json.loads)
+    items = frames["score_items"]
+
+    assert set(items.display_position) == {1, 2, 3, 4}
+    assert any(items.display_position != items.stage_number)
+    for item in items.itertuples():
+        assert orders[item.sample_id][item.display_position - 1] == item.stage_number
+
+
+def test_only_what_was_not_parsed_has_a_parse_error() -> None:
+    rows = FakeRun(experiment(), failing=0).rows()
+    scores = [task for task in rows.tasks if task.stage == "score_gen"]
+    slow, doomed, *_ = scores
+    changed = {
+        slow.task_id: replace(slow, error="no VERDICT: line"),  # of the answer before
+        doomed.task_id: replace(
+            doomed, state="failed", error="critic_failed: no number", failed_by_critic=True
+        ),
+    }
+    tasks = [changed.get(task.task_id, task) for task in rows.tasks]
+
+    made = make_tables(replace(rows, tasks=tasks))["scores"]
+
+    by_task = {row["task_id"]: row for row in made}
+    assert {row["parse_error"] for row in made} == {None}
+    assert by_task[doomed.task_id]["parse_status"] == "parsed"
+    assert by_task[doomed.task_id]["critic_failure"] == "critic_failed: no number"
+    assert by_task[slow.task_id]["critic_failure"] is None
+
+
+def test_every_row_says_of_which_run_it_is(frames: dict[str, Any]) -> None:
+    assert {name: set(frame.run_id) for name, frame in frames.items()} == {
+        name: {4} for name in COLUMNS
+    }
+
+
 def test_rubrics_carry_their_quality(frames: dict[str, Any]) -> None:
     rubrics = frames["rubrics"]
     judged = rubrics[rubrics.rubric_critic_parse_status == "parsed"]
@@ -193,13 +234,12 @@ def test_a_run_that_has_not_begun_has_tables_with_columns(tmp_path: Path) -> Non
         tasks=(),
         status="running",
         updated_at=empty.updated_at,
+        run_id=empty.run_id,
     )
 
-    manifest = write_tables(rows, tmp_path)
+    manifest = write_tables(rows, typed_tables(rows), tmp_path).manifest
 
-    tables_ = manifest["tables"]
-    assert isinstance(tables_, dict)
-    assert {name: tables_[name]["rows"] for name in COLUMNS} == {
+    assert {table["name"]: table["rows"] for table in manifest["tables"]} == {
         "experiments": 3,
         "windows": 2,
         "evidences": 5,
@@ -212,13 +252,13 @@ def test_a_run_that_has_not_begun_has_tables_with_columns(tmp_path: Path) -> Non
 
 
 def test_the_manifest_names_every_file_with_its_hash(rows: ExperimentRows, tmp_path: Path) -> None:
-    write_tables(rows, tmp_path)
+    write_tables(rows, typed_tables(rows), tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
 
-    assert manifest["export_schema_version"] == 3
+    assert manifest["export_schema_version"] == 4
     assert manifest["last_updated"] == "2026-03-01T12:30:00+00:00"
     assert manifest["run_id"] == 4
-    for table in manifest["tables"].values():
+    for table in manifest["tables"]:
         body = (tmp_path / table["file"]).read_bytes()
         assert sha256(body).hexdigest() == table["sha256"]
         assert len(pandas.read_csv(tmp_path / table["file"])) == table["rows"]
@@ -226,24 +266,29 @@ def test_the_manifest_names_every_file_with_its_hash(rows: ExperimentRows, tmp_p
 
 
 def test_the_same_rows_make_the_same_files(rows: ExperimentRows, tmp_path: Path) -> None:
-    assert write_tables(rows, tmp_path / "a") == write_tables(rows, tmp_path / "b")
+    assert write_tables(rows, typed_tables(rows), tmp_path / "a") == write_tables(
+        rows, typed_tables(rows), tmp_path / "b"
+    )
 
 
-@pytest.mark.parametrize("title", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"])
+@pytest.mark.parametrize("title", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'=1"])
 def test_a_spreadsheet_runs_no_cell(tmp_path: Path, title: str) -> None:
     evidence = (Evidence(title=title, text=f'{title}, "x"\nand more'),)
     rows = FakeRun(experiment(evidence=evidence, windows=())).rows()
 
-    write_tables(rows, tmp_path)
+    write_tables(rows, typed_tables(rows), tmp_path)
 
     with (tmp_path / "evidences.csv").open(newline="", encoding="utf-8") as file:
         (row,) = csv.DictReader(file)
     assert row["title"] == "'" + title
     assert row["raw_content"] == f'\'{title}, "x"\nand more'
+    (known,) = read_export(tmp_path)["evidences"].itertuples()
+    assert known.title == title
+    assert known.evidence_id == Evidence(title="", text=known.raw_content).id
 
 
 def test_a_folder_that_cannot_be_made_is_told(rows: ExperimentRows, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
 
     with pytest.raises(UsageError, match="cannot be written"):
-        write_tables(rows, tmp_path / "file")
+        write_tables(rows, typed_tables(rows), tmp_path / "file")

@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire.kits.judge.experiment import Experiment, GroundTruth, all_pairs
-from quire.kits.judge.experiment_tables import make_tables, write_tables
+from quire.kits.judge.experiment_export import write_tables
+from quire.kits.judge.experiment_runs import typed_tables
+from quire.kits.judge.experiment_tables import make_tables
 from quire.kits.judge.intervals import SHARE, Estimate, estimate_mean
 from quire.kits.judge.metrics import (
     Figures,
@@ -54,7 +56,7 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     wanted = _experiment(request.param)
     rows = FakeRun(wanted).rows()
     folder: Path = tmp_path_factory.mktemp("metrics")
-    write_tables(rows, folder)
+    write_tables(rows, typed_tables(rows), folder)
     frame = pandas.read_csv(folder / "scores.csv")
     frame["stages"] = frame.decoded_scores.fillna("null").map(json.loads)
     metrics = measure(

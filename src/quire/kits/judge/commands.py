@@ -296,19 +296,31 @@ def status(
 
 
 @app.command(epilog="Example: quire judge export my-experiment/experiment.toml --to tables")
-def export(context: typer.Context, which: RunOrFile, to: To, as_json: of.AsJson = False) -> None:
-    """Write an experiment's tables as CSV files, with a manifest."""
-    from quire.kits.judge.experiment_tables import write_tables
+def export(
+    context: typer.Context,
+    which: RunOrFile,
+    to: To,
+    form: Annotated[str, of.option("csv|parquet", "What files it writes.", "--format")] = "csv",
+    as_json: of.AsJson = False,
+) -> None:
+    """Write an experiment's tables, typed, with a manifest; what is the same stays as it is."""
+    from quire.kits.judge.experiment_export import export_experiment
+    from quire.kits.judge.experiment_runs import find_experiment_run
 
-    rows = _read_rows(context, which)
-    manifest = write_tables(rows, to)
+    with engine_for(context) as engine:
+        run = find_experiment_run(engine, which)
+        done = export_experiment(engine, run, to, form)
+        _note_unfinished(engine, done.rows)
+    manifest = done.written.manifest
     if as_json:
-        print_json({"folder": str(to), "manifest": manifest})
+        print_json({"folder": str(to), "changed": done.written.changed, "manifest": manifest})
     elif not session(context).quiet:
         tables = manifest["tables"]
-        assert isinstance(tables, dict)
-        row_counts = ", ".join(f"{table['rows']:,} {name}" for name, table in tables.items())
-        say(f"wrote {quantity(len(tables), 'table')} and a manifest to {to}: {row_counts}")
+        row_counts = ", ".join(f"{table['rows']:,} {table['name']}" for table in tables)
+        counted = quantity(len(tables), "table")
+        wrote = f"wrote {counted} and a manifest to {to}"
+        unchanged = f"{to} has these {counted} already, nothing was rewritten"
+        say(f"{wrote if done.written.changed else unchanged}: {row_counts}")
 
 
 @app.command(epilog="Example: quire judge report my-experiment/experiment.toml --to report")
@@ -333,16 +345,21 @@ def report(
 
 
 def _read_rows(context: typer.Context, which: str) -> "ExperimentRows":
-    from quire.engine.queries import run_status
     from quire.kits.judge.experiment_runs import find_experiment_run, rows_of
 
     with engine_for(context) as engine:
-        run = find_experiment_run(engine, which)
-        rows = rows_of(engine, run)
-        status_words = run_status(engine.progress(run), engine.workers(run))
-    if rows.status != "finished":
-        note(f"quire: run {run} is {status_words}: this is what there is so far")
+        rows = rows_of(engine, find_experiment_run(engine, which))
+        _note_unfinished(engine, rows)
     return rows
+
+
+def _note_unfinished(engine: "Engine", rows: "ExperimentRows") -> None:
+    from quire.engine.queries import run_status
+
+    if rows.status != "finished":
+        run = RunId(rows.run_id)
+        status_words = run_status(engine.progress(run), engine.workers(run))
+        note(f"quire: run {run} is {status_words}: this is what there is so far")
 
 
 def _drive(

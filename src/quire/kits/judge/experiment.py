@@ -256,6 +256,9 @@ class TaskRow:
     of: int | None = None  # the task whose result it is about
     attempts: int = 0  # answers that were judged
     error: str = ""  # of its last refused answer, or why it does not go on
+    failed_by_critic: bool = (
+        False  # the answer was read; then its critic came to nothing or objected
+    )
     data: Json = None  # of its result
     answer: str = ""  # the model's text, the last refused one where there is no result
     message_id: str = ""  # of the attempt that gave the answer
@@ -273,6 +276,16 @@ class TaskRow:
         return self.state if self.state in (FAILED, BLOCKED, CANCELLED) else PENDING
 
     @property
+    def parse_error(self) -> str:
+        """Why there is no decoded answer; "" where there is one, whatever came before it."""
+        return "" if self.facts or self.failed_by_critic else self.error
+
+    @property
+    def critic_failure(self) -> str:
+        """Why it failed because of its critic; "" where it did not."""
+        return self.error if self.failed_by_critic else ""
+
+    @property
     def reasoning(self) -> str:
         """What the model wrote before its marker."""
         return str(self.facts.get("reasoning", ""))
@@ -287,7 +300,7 @@ class ExperimentRows:
     tasks: Sequence[TaskRow]
     status: str  # of the run
     updated_at: datetime
-    run_id: int | None = None
+    run_id: int
     _of: dict[tuple[str, int], TaskRow] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

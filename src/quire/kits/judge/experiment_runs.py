@@ -1,17 +1,31 @@
 """Experiments become runs, and runs become what tables and reports are made from."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from quire.domain.data import NOTHING, Json, stored_json
 from quire.domain.documents import unstored_document
 from quire.domain.errors import NotFound, UsageError
 from quire.domain.ids import DocumentId, RunId
+from quire.domain.reasons import CRITIC_ERRORS
 from quire.domain.recipes import Recipe
 from quire.domain.runs import Run
-from quire.engine import Engine, Plan, RunHandle, RunOutcomes, TaskOutcome
+from quire.domain.states import TaskState
+from quire.engine import (
+    Engine,
+    FlatTable,
+    Plan,
+    RunHandle,
+    RunOutcomes,
+    TaskOutcome,
+    make_frame,
+    typed_columns,
+)
+from quire.engine.attempt_rows import message_id
 from quire.engine.wallets import Dollars
 from quire.kits.judge.experiment import (
     EXPERIMENT,
@@ -24,6 +38,7 @@ from quire.kits.judge.experiment import (
     with_names,
 )
 from quire.kits.judge.experiment_file import read_experiment
+from quire.kits.judge.experiment_tables import COLUMNS, make_tables
 from quire.kits.judge.recipe import SCORE_GEN, recipe_of
 
 RUNS_SEARCHED = 10_000  # for the newest one of an experiment
@@ -111,21 +126,49 @@ def experiment_run(engine: Engine, run: RunId) -> ExperimentRun:
 def rows_of(engine: Engine, run: RunId) -> ExperimentRows:
     """What became of every task of an experiment's run."""
     with engine.queries.outcomes(run) as found:
-        order = _experiment_run(found)
-        tasks = [
-            _task_row(outcome, found.models[outcome.model_no], shown)
-            for outcome, shown in found.tasks
-            # Nobody knows any more which evidence a purged score was about.
-            if outcome.stage != SCORE_GEN or outcome.part is not None
-        ]
+        return read_rows(found, engine.runtime.now())
+
+
+def read_rows(found: RunOutcomes, now: datetime) -> ExperimentRows:
+    """The same of outcomes that are open."""
+    order = _experiment_run(found)
+    tasks = [
+        _task_row(outcome, found.models[outcome.model_no], shown)
+        for outcome, shown in found.tasks
+        # Nobody knows any more which evidence a purged score was about.
+        if outcome.stage != SCORE_GEN or outcome.part is not None
+    ]
     return ExperimentRows(
         experiment=order.experiment,
         documents=order.documents,
         tasks=tasks,
         status=order.run.state,
-        updated_at=order.run.ended_at or engine.runtime.now(),
-        run_id=run,
+        updated_at=order.run.ended_at or now,
+        run_id=order.run.id,
     )
+
+
+def frame(engine: Engine, run: RunId, table: str) -> Any:
+    """One table of an experiment's run as a pandas frame, its columns typed."""
+    with engine.queries.outcomes(run) as found:
+        known = (*COLUMNS, *found.tables)
+        if table not in known:
+            raise UsageError(f"an experiment has the tables {', '.join(known)}; not {table!r}")
+        rows = read_rows(found, engine.runtime.now())
+        chosen = {**typed_tables(rows), **found.tables}[table]
+        return make_frame("pandas", chosen.columns, chosen.read_rows())
+
+
+def typed_tables(rows: ExperimentRows) -> dict[str, FlatTable]:
+    """The tables of an experiment with typed columns."""
+    return {
+        name: FlatTable(typed_columns(COLUMNS[name]), partial(_values, table))
+        for name, table in make_tables(rows).items()
+    }
+
+
+def _values(table: Sequence[Mapping[str, Json]]) -> Iterator[tuple[Json, ...]]:
+    return (tuple(row.values()) for row in table)
 
 
 def _experiment_recipe(experiment: Experiment) -> Recipe:
@@ -180,7 +223,8 @@ def _task_row(outcome: TaskOutcome, model: str, shown: tuple[DocumentId, ...]) -
         of=outcome.of,
         attempts=outcome.tries + (outcome.result_id is not None),
         error=outcome.error or "",
+        failed_by_critic=outcome.state == TaskState.FAILED and outcome.error_kind in CRITIC_ERRORS,
         data=stored_json(outcome.data),
         answer=outcome.answer,
-        message_id=f"attempt-{outcome.attempt_id}" if outcome.attempt_id else "",
+        message_id=message_id(outcome.attempt_id) if outcome.attempt_id else "",
     )

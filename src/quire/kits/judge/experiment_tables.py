@@ -1,24 +1,14 @@
-"""The tables of an experiment: columns, ids and rows, and CSV files that spreadsheets open."""
+"""The tables of an experiment: what their columns hold, the ids that join them, and their rows."""
 
-import csv
-import io
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from hashlib import sha256
-from pathlib import Path
 
-import orjson
-
-from quire.domain.data import Json, as_object, plain_json
-from quire.domain.errors import UsageError
-from quire.domain.version import VERSION
+from quire.domain.data import Json, as_object
 from quire.kits.judge.experiment import (
     BLOCKED,
     PARSED,
     PENDING,
     VIEWS,
-    Experiment,
     ExperimentRows,
     TaskRow,
     shared_truth,
@@ -27,46 +17,60 @@ from quire.kits.judge.randomization import sample_seeds, scale_display, swap_see
 from quire.kits.judge.recipe import RUBRIC_CRITIC, RUBRIC_GEN, SCORE_CRITIC, SCORE_GEN
 from quire.kits.judge.toml_tables import texts
 
+_KINDS = {":i": "integer", ":n": "number", ":b": "boolean", ":j": "json"}
+
+
+def _columns(words: str) -> dict[str, str]:
+    """What each column holds: a mark after its name says it, without one it is text."""
+    found = {}
+    for word in words.split():
+        name, mark = (word[:-2], word[-2:]) if word[-2:] in _KINDS else (word, "")
+        found[name] = _KINDS.get(mark, "text")
+    return found
+
+
 _SCORE_KEYS = """
-    sample_id experiment_id model_id rubric_id rubric_model_id evidence_id sample_ordinal
-    bundle_ordinal bundle_signature
+    sample_id experiment_id model_id rubric_id rubric_model_id evidence_id sample_ordinal:i
+    bundle_ordinal:i bundle_signature
 """
-COLUMNS: dict[str, tuple[str, ...]] = {
-    name: tuple(columns.split())
-    for name, columns in {
+COLUMNS: dict[str, dict[str, str]] = {  # what each column of each table holds
+    name: _columns(words)
+    for name, words in {
         "experiments": """
-            experiment_id experiment_tag window_id model_id task_type concept
-            ground_truth config status scale_size method abstain_enabled evidence_view
-            evidence_bundle_size bundle_strategy randomizations seed sample_count
-            evidence_count window_ids
+            run_id:i experiment_id experiment_tag window_id model_id task_type concept
+            ground_truth:j config:j status scale_size:i method abstain_enabled:b evidence_view
+            evidence_bundle_size:i bundle_strategy randomizations:j seed:i sample_count:i
+            evidence_count:i window_ids:j
         """,
-        "windows": "window_id name start_date end_date country concept",
+        "windows": "run_id:i window_id name start_date end_date country concept",
         "evidences": """
-            evidence_id window_id title url raw_content cleaned_content
-            neutralized_content abstracted_content ground_truth_stage document_id
+            run_id:i evidence_id window_id title url raw_content cleaned_content
+            neutralized_content abstracted_content ground_truth_stage:i document_id:i
         """,
         "rubrics": """
-            rubric_id experiment_id model_id sample_ordinal concept scale_size stages
-            justification rubricer_message_id rubricer_output rubric_critic_message_id
-            rubric_critic_output rubric_critic_reasoning quality_stats
-            observability_score discriminability_score parse_error parse_status
-            attempt_count rubric_critic_parse_error rubric_critic_parse_status
-            rubric_critic_attempt_count state task_id
+            run_id:i rubric_id experiment_id model_id sample_ordinal:i concept scale_size:i
+            stages:j justification rubricer_message_id rubricer_output
+            rubric_critic_message_id rubric_critic_output rubric_critic_reasoning
+            quality_stats:j observability_score:n discriminability_score:n parse_error
+            parse_status attempt_count:i critic_failure rubric_critic_parse_error
+            rubric_critic_parse_status rubric_critic_attempt_count:i state task_id:i
         """,
         "samples": """
-            sample_id experiment_id model_id rubric_id rubric_model_id sample_ordinal
-            is_swap label_mapping display_order display_seed seed
+            run_id:i sample_id experiment_id model_id rubric_id rubric_model_id
+            sample_ordinal:i is_swap:b label_mapping:j display_order:j display_seed:i seed:i
         """,
         "scores": f"""
-            score_id {_SCORE_KEYS} evidence_ids evidence_labels is_swap abstained
-            score_message_id score_output justification raw_verdict decoded_scores
-            subset_size score_critic_message_id score_critic_output
-            score_critic_reasoning expert_agreement_prob parse_error parse_status
-            attempt_count score_critic_parse_error score_critic_parse_status
-            score_critic_attempt_count ground_truth_stage state task_id
+            run_id:i score_id {_SCORE_KEYS} evidence_ids:j evidence_labels:j is_swap:b
+            abstained:b score_message_id score_output justification raw_verdict
+            decoded_scores:j subset_size:i score_critic_message_id score_critic_output
+            score_critic_reasoning expert_agreement_prob:n parse_error parse_status
+            attempt_count:i critic_failure score_critic_parse_error
+            score_critic_parse_status score_critic_attempt_count:i ground_truth_stage:i
+            state task_id:i
         """,
         "score_items": f"""
-            score_id item_ordinal stage_number stage_label token {_SCORE_KEYS} is_swap
+            run_id:i score_id item_ordinal:i stage_number:i stage_label token
+            display_position:i {_SCORE_KEYS} is_swap:b
         """,
     }.items()
 }
@@ -75,22 +79,25 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 GIVEN = "given"  # the one rubric that nobody wrote
 
 
-def experiment_id(experiment: Experiment, model: str) -> str:
+def experiment_id(rows: ExperimentRows, model: str) -> str:
     """One point of the design space: an experiment as one model carries it out."""
-    return f"{experiment.experiment_tag}:{model}"
+    return f"{_scope(rows)}:{model}"
 
 
-def rubric_id(experiment: Experiment, ordinal: int, model: str) -> str:
+def rubric_id(rows: ExperimentRows, ordinal: int, model: str) -> str:
     """A rubric by its sample and its author; "" is the author of a rubric that was given."""
-    if not model:
-        return f"{experiment.experiment_tag}:{GIVEN}"
-    return f"{experiment.experiment_tag}:{ordinal}:{model}"
+    return f"{_scope(rows)}:{ordinal}:{model}" if model else f"{_scope(rows)}:{GIVEN}"
 
 
-def sample_id(experiment: Experiment, ordinal: int, scorer: str, rubric_model: str) -> str:
+def sample_id(rows: ExperimentRows, ordinal: int, scorer: str, rubric_model: str) -> str:
     """A sample by its number and its scorer, and the rubric's author where that is a rival."""
     rival = f":on:{rubric_model}" if rubric_model not in ("", scorer) else ""
-    return f"{experiment.experiment_tag}:{ordinal}:{scorer}{rival}"
+    return f"{_scope(rows)}:{ordinal}:{scorer}{rival}"
+
+
+def _scope(rows: ExperimentRows) -> str:
+    """The tag with the run: several runs may go under one tag."""
+    return f"{rows.experiment.experiment_tag}:r{rows.run_id}"
 
 
 def score_id(sample: str, bundle: int) -> str:
@@ -98,7 +105,7 @@ def score_id(sample: str, bundle: int) -> str:
     return f"{sample}:b{bundle}"
 
 
-TableRow = Mapping[str, Json]
+TableRow = dict[str, Json]
 
 
 def make_tables(rows: ExperimentRows) -> dict[str, list[TableRow]]:
@@ -113,8 +120,9 @@ def make_tables(rows: ExperimentRows) -> dict[str, list[TableRow]]:
         "scores": scores,
         "score_items": _score_items(rows, scores),
     }
+    run: TableRow = {"run_id": rows.run_id}
     return {
-        name: [{column: row[column] for column in COLUMNS[name]} for row in made[name]]
+        name: [{column: (row | run)[column] for column in COLUMNS[name]} for row in made[name]]
         for name in COLUMNS
     }
 
@@ -125,7 +133,7 @@ def _experiments(rows: ExperimentRows) -> Iterator[TableRow]:
     for model in experiment.models:
         yield {
             **experiment.config(),
-            "experiment_id": experiment_id(experiment, model),
+            "experiment_id": experiment_id(rows, model),
             "experiment_tag": experiment.experiment_tag,
             "task_type": experiment.task_type,
             "concept": experiment.concept,
@@ -154,9 +162,9 @@ def _evidences(rows: ExperimentRows) -> Iterator[TableRow]:
         yield {
             "evidence_id": evidence.id,
             "window_id": window,
-            "title": evidence.title,
-            "url": evidence.url,
-            "raw_content": evidence.text,
+            "title": evidence.title or None,
+            "url": evidence.url or None,
+            "raw_content": evidence.text or None,
             **{f"{view}_content": views[view].get(document) for view in VIEWS[1:]},
             "ground_truth_stage": truths[evidence.id],
             "document_id": document,
@@ -184,8 +192,8 @@ def _rubrics(rows: ExperimentRows) -> Iterator[TableRow]:
             for name in ("observability_score", "discriminability_score")
         }
         yield {
-            "rubric_id": rubric_id(experiment, task.sample, task.model),
-            "experiment_id": experiment_id(experiment, task.model),
+            "rubric_id": rubric_id(rows, task.sample, task.model),
+            "experiment_id": experiment_id(rows, task.model),
             "model_id": task.model,
             "sample_ordinal": task.sample,
             "concept": experiment.concept,
@@ -208,7 +216,7 @@ def _given_rubric(rows: ExperimentRows) -> TableRow:
     ]
     return {
         **dict.fromkeys(COLUMNS["rubrics"]),
-        "rubric_id": rubric_id(experiment, 0, ""),
+        "rubric_id": rubric_id(rows, 0, ""),
         "concept": experiment.concept,
         "scale_size": experiment.scale_size,
         "stages": stages,
@@ -229,10 +237,10 @@ def _samples(rows: ExperimentRows) -> Iterator[TableRow]:
                     display_seed, experiment.scale_size, experiment.randomizations
                 )
                 yield {
-                    "sample_id": sample_id(experiment, ordinal, scorer, author),
-                    "experiment_id": experiment_id(experiment, scorer),
+                    "sample_id": sample_id(rows, ordinal, scorer, author),
+                    "experiment_id": experiment_id(rows, scorer),
                     "model_id": scorer,
-                    "rubric_id": rubric_id(experiment, ordinal, author),
+                    "rubric_id": rubric_id(rows, ordinal, author),
                     "rubric_model_id": author or None,
                     "sample_ordinal": ordinal,
                     "is_swap": scorer != model,
@@ -250,7 +258,7 @@ def _scores(rows: ExperimentRows) -> Iterator[TableRow]:
         part, facts = task.part, task.facts
         author = str(part["rubric_model"])
         evidence = texts(part["evidence_ids"])
-        sample = sample_id(experiment, task.sample, task.model, author)
+        sample = sample_id(rows, task.sample, task.model, author)
         bundle = part["bundle"]
         assert isinstance(bundle, int)
         critic = rows.task_about(SCORE_CRITIC, task.task_id)
@@ -258,9 +266,9 @@ def _scores(rows: ExperimentRows) -> Iterator[TableRow]:
         yield {
             "score_id": score_id(sample, bundle),
             "sample_id": sample,
-            "experiment_id": experiment_id(experiment, task.model),
+            "experiment_id": experiment_id(rows, task.model),
             "model_id": task.model,
-            "rubric_id": rubric_id(experiment, task.sample, author),
+            "rubric_id": rubric_id(rows, task.sample, author),
             "rubric_model_id": author or None,
             "evidence_id": evidence[0] if len(evidence) == 1 else None,
             "sample_ordinal": task.sample,
@@ -285,9 +293,10 @@ def _scores(rows: ExperimentRows) -> Iterator[TableRow]:
 def _answer_columns(task: TaskRow) -> TableRow:
     return {
         "justification": task.reasoning or None,
-        "parse_error": task.error or None,
+        "parse_error": task.parse_error or None,
         "parse_status": task.parse_status,
         "attempt_count": task.attempts,
+        "critic_failure": task.critic_failure or None,
         "state": task.state,
         "task_id": task.task_id,
     }
@@ -295,7 +304,7 @@ def _answer_columns(task: TaskRow) -> TableRow:
 
 _CRITIC = (  # a column, and what of the critic's task stands there
     *(("message_id", "message_id"), ("output", "answer")),
-    *(("reasoning", "reasoning"), ("parse_error", "error")),
+    *(("reasoning", "reasoning"), ("parse_error", "parse_error")),
 )
 
 
@@ -310,19 +319,20 @@ def _critic_columns(prefix: str, critic: TaskRow | None, judged: TaskRow) -> Tab
 
 def _score_items(rows: ExperimentRows, scores: Sequence[TableRow]) -> Iterator[TableRow]:
     labels = _labels(rows)
-    tokens = {
-        task.task_id: {stage: token for token, stage in as_object(task.part["labels"]).items()}
-        for task in rows.tasks_of_stage(SCORE_GEN)
-    }
+    parts = {task.task_id: task.part for task in rows.tasks_of_stage(SCORE_GEN)}
     for score in scores:
-        decoded = score["decoded_scores"]
+        decoded, part = score["decoded_scores"], parts[int(str(score["task_id"]))]
+        tokens = {stage: token for token, stage in as_object(part["labels"]).items()}
+        order = part["order"]
+        assert isinstance(order, Sequence)
         for ordinal, stage in enumerate(decoded if isinstance(decoded, Sequence) else ()):
             yield {
                 **score,
                 "item_ordinal": ordinal,
                 "stage_number": stage,
                 "stage_label": labels.get((score["rubric_id"], stage)),
-                "token": tokens[int(str(score["task_id"]))].get(stage),
+                "token": tokens.get(stage),
+                "display_position": order.index(stage) + 1,
             }
 
 
@@ -335,73 +345,3 @@ def _labels(rows: ExperimentRows) -> dict[tuple[Json, Json], Json]:
             if isinstance(stage, Mapping):
                 found[rubric["rubric_id"], stage["stage_number"]] = stage["label"]
     return found
-
-
-EXPORT_SCHEMA_VERSION = 3
-MANIFEST = "manifest.json"
-_EXECUTED = ("=", "+", "-", "@", "\t", "\r", "\n")  # how a cell begins that a spreadsheet would run
-
-
-def write_tables(rows: ExperimentRows, folder: Path) -> dict[str, Json]:
-    """Write every table and then the manifest; returns the manifest."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        made = make_tables(rows)
-        descriptions: dict[str, Json] = {}
-        for name, table in made.items():
-            body = _csv(COLUMNS[name], table)
-            _replace(folder / f"{name}.csv", body)
-            descriptions[name] = {
-                "file": f"{name}.csv",
-                "rows": len(table),
-                "columns": list(COLUMNS[name]),
-                "sha256": sha256(body).hexdigest(),
-            }
-        manifest = _manifest(rows, descriptions)
-        _replace(folder / MANIFEST, orjson.dumps(manifest, option=orjson.OPT_INDENT_2) + b"\n")
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from None
-    return manifest
-
-
-def _manifest(rows: ExperimentRows, descriptions: dict[str, Json]) -> dict[str, Json]:
-    return {
-        "export_schema_version": EXPORT_SCHEMA_VERSION,
-        "quire_version": VERSION,
-        "experiment_tag": rows.experiment.experiment_tag,
-        "task_type": rows.experiment.task_type,
-        "run_id": rows.run_id,
-        "status": rows.status,
-        "last_updated": rows.updated_at.isoformat(),
-        "tables": descriptions,
-    }
-
-
-def _csv(columns: Iterable[str], table: Iterable[TableRow]) -> bytes:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\r\n")  # so that a lone \r in a cell is quoted, too
-    writer.writerow(columns)
-    for row in table:
-        writer.writerow([_cell(value) for value in row.values()])
-    return text.getvalue().encode("utf-8", "replace")
-
-
-def _cell(value: Json) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        # an apostrophe makes a spreadsheet show the cell instead of running it
-        return f"'{value}" if value.startswith(_EXECUTED) else value
-    if isinstance(value, bool | int | float):
-        return str(value)
-    return plain_json(value)
-
-
-def _replace(path: Path, body: bytes) -> None:
-    """Let the file appear whole or not at all."""
-    partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
-    try:
-        partial.write_bytes(body)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -57,6 +57,7 @@ class TaskOutcome(NamedTuple):
     calls: int
     tries: int
     error: str | None
+    error_kind: str | None  # a TaskErrorKind; None: an older version wrote the error
     document_id: DocumentId | None
     of: TaskId | None  # the first task it reads
     result_id: ResultId | None
@@ -194,8 +195,9 @@ class Results(Table):
         """Every task of a run by stage and subject, streamed; critics of current results."""
         rows = self._connection.stream("outcomes_of_run", workspace=self._workspace, run=run)
         for row in rows:
-            text = decompress(row[14], row[15]) if row[14] is not None else b""
-            yield TaskOutcome._make((*row[:14], (text or b"").decode()))
+            *head, decoded, codec = row
+            text = decompress(decoded, codec) if decoded is not None else b""
+            yield TaskOutcome._make((*head, (text or b"").decode()))
 
     def all_documents_of_run(self, run: RunId) -> list[DocumentId]:
         """The documents of a run in order, purged ones too."""

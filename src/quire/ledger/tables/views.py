@@ -136,6 +136,19 @@ class Views(Table):
         """The tasks of a request, in order."""
         return self._list(MemberView, "verdicts_of_request", id=request)
 
+    def requests_behind_run(self, run: RunId) -> list[RequestId]:
+        """The calls of a run, and those of others that answers of its tasks were taken from."""
+        return self._column("requests_behind_run", run=run)
+
+    def runs_behind_run(self, run: RunId) -> list[RunId]:
+        """The other runs that answers of a run's tasks were taken from."""
+        return self._column("runs_behind_run", run=run)
+
+    def gate_versions_of_request(self, request: RequestId) -> dict[int, str]:
+        """What accepted the answers of a request, by attempt."""
+        rows = self._connection.run("gate_versions_of_request", id=request)
+        return {attempt: version for attempt, version, _ in rows}
+
     def list_batches(
         self, run: RunId | None = None, batch: BatchId | None = None
     ) -> list[BatchView]:

@@ -1,7 +1,7 @@
 -- name: outcomes_of_run
 -- Every task of a run, stage by stage in subject order, with its current result, or else its last refused answer; without
 -- what critics said of answers that made way.
-SELECT t.id, s.name, t.state, t.model_no, t.sample, t.part, t.calls, t.tries, t.error, t.document_id, ti.input_task_id, r.id, r.data, a.id, p.decoded, p.codec
+SELECT t.id, s.name, t.state, t.model_no, t.sample, t.part, t.calls, t.tries, t.error, t.error_kind, t.document_id, ti.input_task_id, r.id, r.data, a.id, p.decoded, p.codec
 FROM stages s JOIN tasks t ON t.stage_id = s.id AND t.workspace_id = :workspace
 LEFT JOIN task_inputs ti ON ti.task_id = t.id AND ti.ordinal = 0
 LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL

@@ -157,6 +157,25 @@ WHERE l.workspace_id = :workspace AND l.run_id = :run AND q.id > :after ORDER BY
 SELECT q.id, l.run_id, l.stage_id, q.kind, q.tasks, q.max_output, q.state, q.sent, q.payload_hash, q.body, q.purged_at, q.stray_ids
 FROM requests q JOIN lanes l ON l.id = q.lane_id WHERE l.workspace_id = :workspace AND q.id = :id
 
+-- name: requests_behind_run
+-- The calls of a run, and those of other runs that current answers of its tasks were taken from.
+SELECT q.id FROM requests q JOIN lanes l ON l.id = q.lane_id WHERE l.workspace_id = :workspace AND l.run_id = :run
+UNION SELECT a.request_id FROM tasks t JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL JOIN attempts a ON a.id = r.attempt_id
+WHERE t.workspace_id = :workspace AND t.run_id = :run ORDER BY 1
+
+-- name: runs_behind_run
+-- The other runs that current answers of a run's tasks were taken from.
+SELECT DISTINCT l.run_id FROM tasks t JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL JOIN attempts a ON a.id = r.attempt_id
+JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id
+WHERE t.workspace_id = :workspace AND t.run_id = :run AND l.run_id <> :run ORDER BY 1
+
+-- name: gate_versions_of_request
+-- What accepted the answers of a call, attempt by attempt, the last to do so at the end. In two parts, each with its index.
+SELECT r.attempt_id, r.gate_version, r.id FROM request_tasks rt JOIN results r ON r.task_id = rt.task_id AND r.superseded_at IS NOT NULL
+WHERE rt.request_id = :id AND r.attempt_id IS NOT NULL
+UNION ALL SELECT r.attempt_id, r.gate_version, r.id FROM request_tasks rt JOIN results r ON r.task_id = rt.task_id AND r.superseded_at IS NULL
+WHERE rt.request_id = :id AND r.attempt_id IS NOT NULL ORDER BY 3
+
 -- name: verdicts_of_request
 -- As in the list: judged and without a verdict is accepted. Where nothing was judged, the reason is why not.
 SELECT rt.ordinal, rt.wire_id, rt.task_id, rt.version, t.state,
