@@ -56,7 +56,7 @@ docs: .venv/installed  ## redraw the pages that are made from the code
 	$(PYTHON) scripts/draw_states.py > docs/states.md.new
 	@mv docs/states.md.new docs/states.md
 	@$(PYTHON) scripts/write_schema.py > docs/schema.new && mv docs/schema.new src/quire/ledger/sql/whole/sqlite.sql
-	@for page in modules command_page key_page python_page table_page; do $(PYTHON) -m tests.docs.$$page; done
+	@for page in modules command_page key_page python_page table_page http_page; do $(PYTHON) -m tests.docs.$$page; done
 
 postgres: .venv/installed  # find or install PostgreSQL once, before test processes want it at the same time
 	@$(PYTHON) -m tests.postgres

@@ -12,7 +12,7 @@ from quire.dispatch.runtime import BATCH_POINTS, POINTS
 from quire.domain.reasons import HoldKind
 from quire.domain.states import LIFECYCLES
 from quire.ledger.statements import migrations
-from tests.docs import command_page, key_page, modules, python_page, table_page
+from tests.docs import command_page, http_page, key_page, modules, python_page, table_page
 from tests.docs.pages import ROOT, spans
 
 PAGE = ROOT / "ARCHITECTURE.md"
@@ -41,8 +41,9 @@ def test_the_page_is_short_enough_to_be_read() -> None:
         (key_page.PAGE, key_page.key_page),
         (python_page.PAGE, python_page.python_page),
         (table_page.PAGE, table_page.table_page),
+        (http_page.PAGE, http_page.http_page),
     ],
-    ids=["modules", "commands", "keys", "python", "tables"],
+    ids=["modules", "commands", "keys", "python", "tables", "http"],
 )
 def test_what_is_written_from_the_code_is_as_the_code_is(
     page: Path, write: Callable[[], str]

@@ -44,4 +44,4 @@ def test_no_request_breaks_the_server(tmp_path: Path) -> None:
     site.close()
 
     assert len(seen) > 100
-    assert [each for each in seen if each[2] >= 500] == []
+    assert [answer for answer in seen if answer[2] >= 500] == []

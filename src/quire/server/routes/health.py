@@ -11,7 +11,7 @@ from quire.server.access import AskedEngine, Principal, find_principal
 router = APIRouter(tags=["health"])
 
 
-class Health(BaseModel):
+class HealthShape(BaseModel):
     """How the server is."""
 
     status: str
@@ -19,7 +19,7 @@ class Health(BaseModel):
     workers: int
 
 
-class Me(BaseModel):
+class MeShape(BaseModel):
     """Who asks."""
 
     name: str
@@ -29,13 +29,15 @@ class Me(BaseModel):
 
 
 @router.get("/v1/health")
-def get_health(engine: AskedEngine) -> Health:
+def get_health(engine: AskedEngine) -> HealthShape:
     """Say whether the ledger answers, and how many workers live."""
-    return Health(status="ok", version=VERSION, workers=engine.workers())
+    return HealthShape(status="ok", version=VERSION, workers=engine.workers())
 
 
 @router.get("/v1/me")
-def get_me(principal: Annotated[Principal, Depends(find_principal)]) -> Me:
+def get_me(principal: Annotated[Principal, Depends(find_principal)]) -> MeShape:
     """Say who asks, and what they may do."""
     role = principal.role.name.lower()
-    return Me(name=principal.name, role=role, workspace=principal.workspace, local=principal.local)
+    return MeShape(
+        name=principal.name, role=role, workspace=principal.workspace, local=principal.local
+    )

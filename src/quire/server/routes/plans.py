@@ -24,7 +24,10 @@ class AskedOrder(Body):
     """What is to be asked, of which documents, and whom."""
 
     schema_: str | dict[str, Any] | None = Field(
-        None, alias="schema", description="A kept schema by its name, or a schema itself."
+        None,
+        alias="schema",
+        description="A kept schema by its name, or a schema itself.",
+        examples=["clauses"],
     )
     recipe: str | None = Field(
         default=None, max_length=200, description="An installed recipe's name."
