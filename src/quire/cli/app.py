@@ -42,6 +42,9 @@ _COMMANDS = {
     "spend": OwnCommand(LOOK, "spend:spend", "quire spend 3 --by outcome"),
     "show": OwnCommand(LOOK, "results:show", "quire show 3 --limit 5"),
     "export": OwnCommand(LOOK, "exports:export", "quire export 3 -o out.csv --only accepted"),
+    "fetch": OwnCommand(
+        LOOK, "fetch:fetch", "quire fetch http://localhost:8321 3 -o out.parquet --only confirmed"
+    ),
     "score": OwnCommand(
         LOOK,
         "score:score",

@@ -88,6 +88,11 @@ class RemoteRun:
 
     def export(self, path: str, only: str = "all", stage: str | None = None) -> int:
         """Write the rows in the format of the path's ending; returns how many."""
+        self.download(path, only, stage)
+        return len(self.rows(only, stage))
+
+    def download(self, path: str, only: str = "all", stage: str | None = None) -> None:
+        """Write the rows in the format of the path's ending; the file appears when it is whole."""
         form = ENDINGS.get(Path(path).suffix.lower())
         if form is None:
             raise UsageError(f"{path}: no format has this ending", f"use {', '.join(ENDINGS)}")
@@ -103,7 +108,6 @@ class RemoteRun:
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
-        return len(self.rows(only, stage))
 
     def manifest(self, stage: str | None = None) -> dict[str, Any]:
         """How its export stands: as long as the hash is the same, so is the file."""
