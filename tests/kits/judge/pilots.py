@@ -10,6 +10,7 @@ from typing import Any
 import pandas
 import pytest
 
+from quire import read_export
 from quire.domain.data import canonical_json
 from quire.domain.ids import RunId
 from quire.domain.models import Usage
@@ -33,6 +34,10 @@ from quire.providers.catalog import CATALOG
 from quire.simulated.fault_scripts import JUDGE_FAULTS
 
 SLIPS = ",".join(f"{name}={0.03 / len(JUDGE_FAULTS)}" for name in JUDGE_FAULTS)  # 3 % in all
+MESSAGE_IDS = {  # columns that name a row of messages
+    "rubrics": ("rubricer_message_id", "rubric_critic_message_id"),
+    "scores": ("score_message_id", "score_critic_message_id"),
+}
 TRUTH = '[ground_truth]\nsource = "expert panel"\nvalue = 2\n'
 
 
@@ -81,6 +86,7 @@ def prove(engine: Engine, run: RunId, folder: Path) -> ExperimentRows:
     assert_all_models_saw_the_same(rows)
     export_experiment(engine, run, folder)
     assert_the_files_load(rows, folder)
+    assert_messages_join(read_export(folder))
     assert_metrics_are_those_of_a_frame(rows, folder)
     return rows
 
@@ -150,6 +156,24 @@ def assert_the_files_load(rows: ExperimentRows, folder: Path) -> None:
     assert (parsed.attempt_count >= 1).all()
     assert parsed.score_output.str.contains("VERDICT").all()
     assert len(frames["score_items"]) == parsed.subset_size.sum()
+
+
+def assert_messages_join(tables: dict[str, Any]) -> None:
+    """Every message that a row names is there, once, and says what the row says."""
+    messages = tables["messages"].set_index("message_id")
+    assert messages.index.is_unique
+    for table, columns in MESSAGE_IDS.items():
+        for column in columns:
+            said = tables[table].dropna(subset=[column])
+            assert set(said[column]) <= set(messages.index), column
+            output = said[column.replace("message_id", "output")]
+            assert list(messages.output[said[column]]) == list(output)
+    assert set(messages.run_id) <= set(tables["runs"].run_id)
+    stages = set(zip(tables["run_stages"].run_id, tables["run_stages"].stage, strict=True))
+    assert set(zip(messages.run_id, messages.stage, strict=True)) <= stages
+    accepted = messages[messages.verdict == "accept"]
+    assert accepted.answering_model.notna().all()
+    assert accepted.gate_version.notna().all()
 
 
 def assert_metrics_are_those_of_a_frame(rows: ExperimentRows, folder: Path) -> None:

@@ -17,16 +17,12 @@ from quire.kits.judge.experiment import Evidence
 from quire.kits.judge.experiment_export import export_experiment
 from quire.kits.judge.experiment_runs import frame, start_experiment
 from quire.kits.judge.experiment_tables import COLUMNS
-from tests.kits.judge.pilots import write_pilot
+from tests.kits.judge.pilots import MESSAGE_IDS, assert_messages_join, write_pilot
 from tests.world import World
 
 Worlds = Callable[..., World]
 MODELS = ("simulated/small", "simulated/large")
 FAULTY = "missing_marker=0.3,garbled_id=0.2,500=0.05,seed=5"
-IDS = {
-    "rubrics": ("rubricer_message_id", "rubric_critic_message_id"),
-    "scores": ("score_message_id", "score_critic_message_id"),
-}
 
 
 def run_pilot(
@@ -47,21 +43,6 @@ def export(here: World, run: RunId, folder: Path, form: str = "csv") -> dict[str
     export_experiment(here.engine, run, folder, form)
     found: dict[str, Any] = read_export(f"{folder}/")
     return found
-
-
-def assert_messages_join(tables: dict[str, Any]) -> None:
-    """Every message that a row names is there, once, and says what the row says."""
-    messages = tables["messages"].set_index("message_id")
-    assert messages.index.is_unique
-    for table, columns in IDS.items():
-        for column in columns:
-            said = tables[table].dropna(subset=[column])
-            assert set(said[column]) <= set(messages.index), column
-            output = said[column.replace("message_id", "output")]
-            assert list(messages.output[said[column]]) == list(output)
-    assert set(messages.run_id) <= set(tables["runs"].run_id)
-    stages = set(zip(tables["run_stages"].run_id, tables["run_stages"].stage, strict=True))
-    assert set(zip(messages.run_id, messages.stage, strict=True)) <= stages
 
 
 def test_every_message_joins_and_refused_answers_are_among_them(
@@ -100,7 +81,7 @@ def test_a_row_that_was_parsed_has_no_parse_error(world: Worlds, tmp_path: Path)
 
     tables = export(here, run_pilot(here, tmp_path), tmp_path / "tables")
 
-    for name in IDS:
+    for name in MESSAGE_IDS:
         parsed = tables[name].parse_status == "parsed"
         assert tables[name][parsed].parse_error.isna().all()
         assert tables[name][~parsed].parse_error.notna().all()
