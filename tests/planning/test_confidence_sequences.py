@@ -7,7 +7,7 @@ from math import comb
 import pytest
 
 from quire.planning.confidence_sequences import bound_share
-from quire.planning.exact_intervals import estimate_exact_share
+from quire.planning.share_estimates import estimate_exact_share
 
 
 def is_believed(count: int, hits: int, looked_at: int, population: int) -> bool:

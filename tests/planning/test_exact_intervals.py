@@ -4,11 +4,8 @@ import math
 
 import pytest
 
-from quire.planning.exact_intervals import (
-    beta_quantile,
-    estimate_exact_share,
-    incomplete_beta,
-)
+from quire.planning.quantiles import beta_cdf, beta_quantile
+from quire.planning.share_estimates import estimate_exact_share
 
 # To six places, from sums of binomial probabilities in whole numbers, halved thirty times.
 KNOWN = [
@@ -56,6 +53,6 @@ def test_nothing_tells_nothing() -> None:
 
 def test_the_beta_distribution_is_its_own_mirror() -> None:
     for x in (0.01, 0.3, 0.5, 0.97):
-        assert incomplete_beta(x, 3, 8) == pytest.approx(1 - incomplete_beta(1 - x, 8, 3))
+        assert beta_cdf(x, 3, 8) == pytest.approx(1 - beta_cdf(1 - x, 8, 3))
     assert beta_quantile(0.5, 4, 4) == pytest.approx(0.5)
-    assert incomplete_beta(0.25, 1, 1) == pytest.approx(0.25)
+    assert beta_cdf(0.25, 1, 1) == pytest.approx(0.25)

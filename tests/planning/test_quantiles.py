@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from quire.planning.quantiles import (
     beta_cdf,
     beta_quantile,
-    exact_interval,
     student_quantile,
 )
 
@@ -26,22 +25,6 @@ from quire.planning.quantiles import (
 )
 def test_students_quantiles_are_those_of_the_tables(degrees: int, expected: float) -> None:
     assert student_quantile(0.95, degrees) == pytest.approx(expected, rel=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("hits", "of", "low", "high"),
-    [  # as binom.test of R prints them
-        (0, 10, 0.0, 0.3084971),
-        (1, 10, 0.002528579, 0.445016117),
-        (8, 10, 0.4439045, 0.9747893),
-        (10, 10, 0.6915029, 1.0),
-        (4, 200, 0.005474566, 0.050414),
-    ],
-)
-def test_the_exact_interval_is_that_of_other_programs(
-    hits: int, of: int, low: float, high: float
-) -> None:
-    assert list(exact_interval(hits, of)) == pytest.approx([low, high], abs=1e-6)
 
 
 def test_known_values_of_the_distribution() -> None:

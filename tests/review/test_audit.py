@@ -8,7 +8,7 @@ from quire.domain.audits import AuditHead, AuditMark, AuditVerdict
 from quire.domain.errors import NotFound, UsageError
 from quire.engine import RunHandle
 from quire.planning.confidence_sequences import bound_share
-from quire.planning.exact_intervals import estimate_exact_share
+from quire.planning.share_estimates import estimate_exact_share
 from tests.pipeline.taste_gate import CHECK, SUMMARY, start_run
 from tests.world import World, sentences
 

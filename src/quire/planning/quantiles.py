@@ -1,4 +1,4 @@
-"""Quantiles of the beta and Student's distributions, and the exact interval of a share.
+"""Quantiles of the beta and Student's distributions.
 
 Both follow from the regularized incomplete beta function I(x; a, b). That is computed by its
 continued fraction (Lentz), which converges fast for x < (a + 1) / (a + b + 2); beyond, by
@@ -10,7 +10,7 @@ of a beta distribution with d/2 and 1/2 at the probability that both tails toget
 from functools import lru_cache
 from math import exp, lgamma, log, log1p, sqrt
 
-_TERMS = 500  # of the continued fraction: enough for thousands of observations
+_TERMS = 20_000  # of the continued fraction: enough for any number of observations
 _TINY = 1e-300
 _EXACT = 1e-15
 _HALVINGS = 200
@@ -70,11 +70,3 @@ def student_quantile(coverage: float, degrees: float) -> float:
     """How many standard errors either way hold so much of Student's distribution."""
     x = beta_quantile(1 - coverage, degrees / 2, 0.5)
     return sqrt(degrees * (1 - x) / x)
-
-
-def exact_interval(hits: int, of: int, coverage: float = 0.95) -> tuple[float, float]:
-    """The interval of Clopper and Pearson for a share: it covers at least as often as it says."""
-    tail = (1 - coverage) / 2
-    low = beta_quantile(tail, hits, of - hits + 1) if hits else 0.0
-    high = beta_quantile(1 - tail, hits + 1, of - hits) if hits < of else 1.0
-    return low, high

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from quire.planning.quantiles import beta_quantile
+
 Z = 1.959963984540054  # 95 % of a normal distribution lie within so many standard deviations
 
 
@@ -46,6 +48,20 @@ class PairCounts(NamedTuple):
 def estimate_share(hits: int, of: int) -> ShareEstimate:
     """Estimate a share by Wilson's score interval, which holds for few and for none as well."""
     return _wilson(hits, of, of)
+
+
+def estimate_exact_share(hits: int, of: int, alpha: float = 0.05) -> ShareEstimate:
+    """Estimate a share by Clopper and Pearson's interval, which covers at least so often.
+
+    Biometrika 26 (1934) 404-413: the lower end is the share at which as many or more would be seen
+    with probability α/2, the upper end that at which as many or fewer would. Both are quantiles of
+    the beta distribution.
+    """
+    if of == 0:
+        return ShareEstimate(0, 0, 0.0, 1.0)
+    low = 0.0 if hits == 0 else beta_quantile(alpha / 2, hits, of - hits + 1)
+    high = 1.0 if hits == of else beta_quantile(1 - alpha / 2, hits + 1, of - hits)
+    return ShareEstimate(hits, of, low, high)
 
 
 def estimate_clustered_share(clusters: Iterable[tuple[int, int]]) -> ShareEstimate:

@@ -28,7 +28,7 @@ from quire.ledger.tables.audits import AuditRow, NewAudit
 from quire.pipeline.commands.review_trail import reviewer_name
 from quire.pipeline.run_spec import RunSpec
 from quire.planning.confidence_sequences import bound_share
-from quire.planning.exact_intervals import estimate_exact_share
+from quire.planning.share_estimates import estimate_exact_share
 from quire.review.inbox import reviewed_stages
 from quire.review.item_view import field_views, input_texts, must_get_row, source_text
 
