@@ -1,65 +1,22 @@
 """Serving: one command is a working installation, and Ctrl-C ends it with all answers recorded."""
 
 import json
-import os
-import re
 import signal
 import subprocess
 import sys
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from quire.engine import open_engine
-
-
-@contextmanager
-def served(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server in a process of its own, and its address."""
-    kept = ("PATH", "PYTHONPATH", "TMPDIR", "HOME")
-    environment = {name: os.environ[name] for name in kept if name in os.environ}
-    command = [sys.executable, "-m", "quire", *options]
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        yield process, _address(process)
-    finally:
-        process.kill()
-        process.wait()
-        assert process.stdout is not None
-        process.stdout.close()
-
-
-def fetch(address: str, headers: dict[str, str] | None = None) -> tuple[int, str]:
-    """The status and the text of an answer."""
-    request = urllib.request.Request(address, headers=headers or {})
-    try:
-        with urllib.request.urlopen(request) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
-
-
-def _address(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    for line in process.stdout:
-        if found := re.search(r"http://\S+", line):
-            return found[0]
-    raise AssertionError("the server did not say where it is")
+from tests.server.server_process import fetch, start_server
 
 
 def test_one_command_is_a_working_installation(tmp_path: Path) -> None:
-    with served(tmp_path, "--ledger", "demo.db", "serve", "--demo", "--port", "0") as (process, at):
+    with start_server(tmp_path, "--ledger", "demo.db", "serve", "--demo", "--port", "0") as (
+        process,
+        at,
+    ):
         health = json.loads(fetch(f"{at}/v1/health")[1])
         home, _ = fetch(f"{at}/")
         runs = json.loads(fetch(f"{at}/v1/runs")[1])["items"]
@@ -76,7 +33,10 @@ def test_one_command_is_a_working_installation(tmp_path: Path) -> None:
 
 
 def test_a_port_in_use_is_told_in_one_line(tmp_path: Path) -> None:
-    with served(tmp_path, "--ledger", "a.db", "serve", "--port", "0", "--workers", "0") as (_, at):
+    with start_server(tmp_path, "--ledger", "a.db", "serve", "--port", "0", "--workers", "0") as (
+        _,
+        at,
+    ):
         port = at.rpartition(":")[2]
         command = [sys.executable, "-m", "quire", "--ledger", "b.db", "serve", "--port", port]
         second = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -115,7 +75,7 @@ def test_with_a_token_others_are_let_in(tmp_path: Path) -> None:
         check=True,
     )
     options = ("--allow-host", "quire.example", "--workers", "0")
-    with served(tmp_path, "--ledger", "a.db", "serve", "--port", "0", *options) as (_, at):
+    with start_server(tmp_path, "--ledger", "a.db", "serve", "--port", "0", *options) as (_, at):
         host = {"Host": "quire.example"}
         nobody, _ = fetch(f"{at}/v1/me", host)
         token = {"Authorization": f"Bearer {made.stdout.strip()}", **host}

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from html import unescape
 from pathlib import Path
 
@@ -13,10 +12,10 @@ from fastapi.testclient import TestClient
 
 from quire.domain.data import Json
 from quire.engine import Engine, RunHandle, open_engine
-from quire.ledger.sqlite import SqliteConnection
 from quire.server.access import AccessRole, Principal, find_principal
 from quire.server.shared_answers import SharedAnswers
 from quire.server.site import Site
+from tests.server.counted_statements import counted_statements
 from tests.server.sites import open_site
 from tests.world import METADATA, sentences
 
@@ -157,23 +156,6 @@ def test_two_hundred_viewers_ask_the_ledger_what_one_does(
     of_the_run = {"strip_bins", "outcomes_after", "count_run_inputs", "spend_groups"}
     assert of_the_run <= set(alone)
     assert not of_the_run & set(many)
-
-
-@contextmanager
-def counted_statements() -> Iterator[list[str]]:
-    """The names of all statements that run meanwhile."""
-    asked: list[str] = []
-    run = SqliteConnection.run
-
-    def count(self: SqliteConnection, name: str, /, **values: object) -> object:
-        asked.append(name)
-        return run(self, name, **values)
-
-    SqliteConnection.run = count  # type: ignore[method-assign,assignment]
-    try:
-        yield asked
-    finally:
-        SqliteConnection.run = run  # type: ignore[method-assign]
 
 
 def test_who_may_only_look_is_shown_no_buttons_that_steer(

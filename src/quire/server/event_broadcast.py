@@ -7,14 +7,17 @@ comes back with the number of the last event that it had.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from fastapi.concurrency import run_in_threadpool
 
+from quire.domain.errors import LedgerUnavailable
 from quire.domain.ids import RunId
 from quire.domain.runs import Event
 from quire.engine import Engine
+from quire.engine.event_reader import EventReader
 from quire.engine.json_views.encoding import json_bytes
 
 LOOK_EVERY = 0.5  # seconds between two looks for news
@@ -58,11 +61,11 @@ class EventBroadcast:
 
     async def follow(
         self, topic: Topic, engine: Engine, after: int | None = None
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         """What happens to a run from now on, or after an event, as a stream's messages."""
         self._loop = asyncio.get_running_loop()
         watch = self._watches.get(topic)
-        if watch is None:
+        if watch is None or watch.task.done():
             watch = self._watches[topic] = _Watch(engine, topic.run, self._read_progress)
             watch.task = asyncio.create_task(watch.look(self._look_every))
         follower: _Follower = asyncio.Queue(BEHIND)
@@ -117,27 +120,42 @@ class _Watch:
         self._begun = asyncio.Event()
 
     async def look(self, every: float) -> None:
-        """Look for news again and again; what the ledger cannot say now, it says later."""
+        """Look for news again and again; what cannot be told any more lets all followers go."""
+        try:
+            reader = None
+            while True:
+                with suppress(LedgerUnavailable):  # what it cannot say now, it says later
+                    reader = reader or await self._begin_reading()
+                    await self._tell_news(reader)
+                    self._begun.set()
+                await asyncio.sleep(every)
+        finally:
+            for follower in tuple(self.followers):
+                self.let_go(follower)
+            self._begun.set()
+
+    async def _begin_reading(self) -> EventReader:
         earlier = await run_in_threadpool(self._engine.queries.events, self._run, KEPT)
         self._kept.extend(map(_event_message, earlier))
         newest = earlier[-1].id if earlier else 0
-        reader = self._engine.queries.read_events(self._run, newest)
-        while True:
-            for event in await run_in_threadpool(reader.read_news):
-                message = _event_message(event)
-                self._kept.append(message)
-                self._send(message)
-            progress = await run_in_threadpool(self._read_progress, self._engine, self._run)
-            data = json_bytes(progress)
-            if data != self._progress:
-                self._progress = data
-                self._send(self._progress_message)
-            self._begun.set()
-            await asyncio.sleep(every)
+        return self._engine.queries.read_events(self._run, newest)
+
+    async def _tell_news(self, reader: EventReader) -> None:
+        for event in await run_in_threadpool(reader.read_news):
+            message = _event_message(event)
+            self._kept.append(message)
+            self._send(message)
+        progress = await run_in_threadpool(self._read_progress, self._engine, self._run)
+        data = json_bytes(progress)
+        if data != self._progress:
+            self._progress = data
+            self._send(self._progress_message)
 
     async def begin(self, follower: _Follower, after: int | None) -> list[_Message]:
         """How the run stands and what was missed; from then on the follower is told."""
         await self._begun.wait()
+        if self.task.done():
+            self.task.result()  # says what is wrong
         missed: list[_Message] = []
         oldest = self._kept[0].event if len(self._kept) == KEPT else 0
         if after is not None and after < oldest:
