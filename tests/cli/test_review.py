@@ -143,6 +143,13 @@ def test_a_decision_is_taken_back(quire: Quire, run: int) -> None:
     assert [move for move, _, _ in decisions(run)] == ["approve", "undo"]
 
 
+def test_a_name_has_a_letter_or_a_digit(quire: Quire, run: int) -> None:
+    refused = quire("review", run, "--approve-all", "--yes", "--as", "?", code=2)
+
+    assert "'?' is no name: it has no letter and no digit" in refused.stderr
+    assert decisions(run) == []
+
+
 def test_a_sample_is_marked_in_a_terminal_and_gone_on_with(quire: Quire, run: int) -> None:
     asked = ("audit", run, "--sample", 3, "--tolerance", 0.4, "--seed", 5, "--as", "Ada")
     made = Terminal(asked)

@@ -180,6 +180,8 @@ def test_what_is_wrong_with_a_request_is_said_in_one_line(
     filtered = get(client, "/v1/runs/1/inbox", 422, filter="colour=red")
 
     assert "say who decides" in nameless["error"]["message"]
+    signs = post(client, f"/v1/tasks/{tasks[0]}/approve", 422, who=" ?!")
+    assert "with a letter or a digit" in signs["error"]["message"]
     assert "999" in unknown["error"]["message"]
     assert strange["error"]["message"].startswith("colour")
     assert move["error"]["message"].startswith("move")

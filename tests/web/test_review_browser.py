@@ -64,6 +64,39 @@ def test_the_name_is_asked_for_once_and_a_result_is_decided_by_one_key(
         expect(page.locator("#left")).to_have_text("5")
 
 
+def test_who_only_looks_gives_no_name_and_is_asked_at_the_first_decision(
+    tmp_path: Path, page: Page
+) -> None:
+    tasks = answer_texts(tmp_path, clauses(6))
+    with serve_site(tmp_path, workers=0) as site:
+        page.goto(site.url + REVIEW)
+        who = page.get_by_role("dialog", name="Who decides?")
+        expect(who).to_be_visible()
+        page.keyboard.type("?")
+        page.keyboard.press("Enter")  # no name
+        expect(who).to_be_visible()
+        page.keyboard.press("Escape")
+        wait_ready(page)
+        press(page, "j", tasks[1])
+        assert page.evaluate("localStorage.reviewer ?? null") is None
+        assert [line.held_by for line in site.engine.review.inbox(1).lines] == [None] * 6
+        page.keyboard.press("a")
+        expect(who).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(who).to_be_hidden()
+        assert site.engine.review.decisions(1).decisions == ()
+        assert open_task(page) == tasks[1]
+        page.keyboard.press("a")
+        page.keyboard.type("Ann")
+        press(page, "Enter", tasks[2])
+        wait_saved(page)
+
+        assert [
+            (kept.task_id, kept.move, kept.who)
+            for kept in site.engine.review.decisions(1).decisions
+        ] == [(tasks[1], "approve", "Ann")]
+
+
 def test_an_edit_with_a_mistake_stays_open_and_says_so_at_its_field(
     tmp_path: Path, page: Page
 ) -> None:

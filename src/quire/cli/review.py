@@ -67,7 +67,7 @@ def reviewer_name(engine: "Engine", typed: str | None) -> str:
     """Who reviews: as typed, as set, as asked for once, or as the machine knows them."""
     name = (typed or engine.settings.reviewer).strip()
     if name:
-        return name
+        return _with_letters(name)
     try:
         known = getpass.getuser()
     except (OSError, KeyError, ImportError):  # a container's user may have no name
@@ -76,7 +76,13 @@ def reviewer_name(engine: "Engine", typed: str | None) -> str:
         known = read_line(f"who reviews? [{known}]: ").strip() or known
     if not known:
         raise UsageError("say who reviews", "--as NAME, or QUIRE_REVIEWER")
-    return known
+    return _with_letters(known)
+
+
+def _with_letters(name: str) -> str:
+    if not any(map(str.isalnum, name)):
+        raise UsageError(f"'{name}' is no name: it has no letter and no digit", "--as NAME")
+    return name
 
 
 def _list_inbox(page: InboxPage, as_json: bool) -> None:

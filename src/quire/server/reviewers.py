@@ -13,8 +13,10 @@ def reviewer_name(principal: Principal, who: str) -> str:
     """Signed-in people are who they are; whoever sits at this machine says who that is."""
     name = " ".join(who.split())
     if principal.local:
-        if not name:
-            raise UsageError("say who decides: `who` is the name of the reviewer")
+        if not any(map(str.isalnum, name)):
+            raise UsageError(
+                "say who decides: `who` is the name of the reviewer, with a letter or a digit"
+            )
         return name
     if name and name != principal.name:
         raise UsageError(f"you are signed in as {principal.name}; leave `who` out")

@@ -13,7 +13,7 @@ function startForm(form) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const given = new FormData(form);
-    await reviewer.known();
+    if (!(await reviewer.known())) return;
     const body = { ...reviewer.body, size: Number(given.get("size")), tolerance: Number(given.get("tolerance")) / 100, stage: given.get("stage"), seed: Number(given.get("seed")) };
     const head = await attempt(() => api("POST", `/v1/runs/${form.dataset.run}/audits`, body));
     if (head) location.assign(`/audits/${head.id}`);
@@ -134,6 +134,11 @@ function openAudit(root) {
     else finish(event);
   }
 
+  async function markByHand(choice, event) {
+    if (!(await reviewer.known())) choice.checked = false;
+    else mark(choice.dataset.mark, event);
+  }
+
   function finish(event) { send(); attempt(() => goOn(event)); }
 
   // Whoever goes to another item by hand leaves this one marked, where all its fields are.
@@ -153,12 +158,14 @@ function openAudit(root) {
     previous: (event) => leave(Math.max(0, Number(article()?.dataset.no ?? size) - 1), event),
     down: () => point(current + 1), up: () => point(current - 1),
   };
+  const MARKS = new Set(["right", "wrong", "unsure", "all"]); // what is kept with a name
   const KEYS = { 1: "right", 2: "wrong", 3: "unsure", a: "all", j: "next", k: "previous", ArrowDown: "down", ArrowUp: "up" };
 
   function act(name, event) {
     if (!article() && name !== "next" && name !== "previous") return;
     event.preventDefault();
-    ACTS[name](event);
+    if (MARKS.has(name) && reviewer.unknown) attempt(async () => { if (await reviewer.ask()) ACTS[name](new Event(name)); });
+    else ACTS[name](event);
   }
 
   if (!place) return;
@@ -177,7 +184,7 @@ function openAudit(root) {
     const field = event.target.closest(".audit-field");
     if (!field) return;
     current = fields().indexOf(field);
-    mark(event.target.dataset.mark, event);
+    attempt(() => markByHand(event.target, event));
   });
   addEventListener("beforeunload", (event) => { if (waiting || changed) event.preventDefault(); });
 

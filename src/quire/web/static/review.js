@@ -393,11 +393,24 @@ const ACTS = {
 };
 const KEYS = { a: "approve", e: "edit", r: "reject", s: "skip", u: "undo", j: "next", k: "previous" };
 
+const DECIDES = new Set(["approve", "edit", "reject", "undo"]); // what is kept with a name
+
+// Asks who decides, takes what is looked at, and goes on; who does not say changes nothing.
+async function introduce(goOnWith) {
+  if (!(await reviewer.ask())) return;
+  claimOwn();
+  await items.hold([...items.articles.keys()].filter((task) => lineOf(task) && isFree(lineOf(task))));
+  markRefused([...items.refused.keys()]);
+  if (open && items.get(open)) showActs(items.get(open), lineOf(open));
+  goOnWith();
+}
+
 function act(name, event) {
   const needsItem = name !== "undo" && name !== "next" && name !== "previous";
   if (needsItem && (!open || !items.get(open))) return;
   const stands = root.querySelector(`[data-act="${name}"]`);
   if (stands?.disabled) { if (needsItem && items.refused.get(open)) tell(items.refused.get(open)); return; }
+  if (DECIDES.has(name) && reviewer.unknown) { event.preventDefault(); attempt(() => introduce(() => act(name, new Event(name)))); return; }
   if (editor && name !== "edit") { if (editor.changed()) tell(`what you wrote about #${open} is there when you edit it again`); closeEditor(); }
   ACTS[name](event);
 }
@@ -419,10 +432,15 @@ root.addEventListener("click", (event) => {
   const line = event.target.closest("#lines li");
   if (line && !event.ctrlKey && !event.metaKey) { event.preventDefault(); go(line, event); }
   if (event.target.closest("#more, [data-look-further]")) attempt(lookFurther);
-  if (event.target.closest("#bulk-button")) openBulk(root, reviewer);
+  if (event.target.closest("#bulk-button")) decideAll();
   if (event.target.closest("#keys-button")) document.getElementById("keys").showModal();
 });
 for (const close of document.querySelectorAll("dialog [data-close]")) close.addEventListener("click", () => close.closest("dialog").close());
+
+function decideAll() {
+  if (reviewer.unknown) attempt(() => introduce(() => openBulk(root, reviewer)));
+  else openBulk(root, reviewer);
+}
 
 async function lookFurther() {
   await moreLines();

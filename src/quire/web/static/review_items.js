@@ -44,7 +44,7 @@ export class ReviewItems {
 
   // Leases items, or keeps them for longer.
   async hold(tasks) {
-    if (!tasks.length) return;
+    if (!tasks.length || this.reviewer.unknown) return; // who only looks keeps nothing from others
     const answer = await api("POST", `/v1/runs/${this.run}/leases`, { ...this.reviewer.body, tasks });
     for (const task of answer.tasks) { this.held.add(task); this.refused.delete(task); }
     for (const { task_id: task, message } of answer.refused) { this.held.delete(task); this.refused.set(task, message); }

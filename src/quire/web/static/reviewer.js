@@ -2,37 +2,50 @@
 
 const PLACE = "reviewer";
 
+// A name has a letter or a digit: what an earlier page kept without one is asked for again.
+function keptName() {
+  const kept = localStorage.getItem(PLACE) ?? "";
+  return /[\p{L}\p{N}]/u.test(kept) ? kept : "";
+}
+
 export class Reviewer {
   constructor(root) {
     this.local = root.dataset.local !== "";
-    this.name = this.local ? (localStorage.getItem(PLACE) ?? "") : root.dataset.name;
+    this.name = this.local ? keptName() : root.dataset.name;
     this.dialog = document.getElementById("who");
     this.button = document.getElementById("who-button");
+    this.dialog?.querySelector("[data-only-look]").addEventListener("click", () => this.dialog.close());
     this.button?.addEventListener("click", () => this.ask());
     this.show();
   }
+
+  // Whether nobody has said yet who decides: one may look, and is asked when one decides.
+  get unknown() { return this.local && !this.name; }
 
   // What goes along with every request: nothing where the server knows it.
   get body() { return this.local ? { who: this.name } : {}; }
 
   async known() { return this.name || this.ask(); }
 
+  // Asks for the name; whoever closes the dialog leaves it as it was. Resolves to the name, "" where there is none.
   ask() {
     const field = this.dialog.querySelector("input");
     field.value = this.name;
+    this.dialog.returnValue = ""; // what an earlier "Go on" left there
     return new Promise((resolve) => {
-      const end = () => {
-        const said = field.value.trim().replace(/\s+/g, " ");
-        if (!said && !this.name) { this.dialog.showModal(); return; } // every decision needs a name
-        this.dialog.removeEventListener("close", end);
-        if (said) { this.name = said; localStorage.setItem(PLACE, said); }
-        this.show();
+      this.dialog.addEventListener("close", () => {
+        if (this.dialog.returnValue === "named") this.keep(field.value.trim().replace(/\s+/g, " "));
         resolve(this.name);
-      };
-      this.dialog.addEventListener("close", end);
+      }, { once: true });
       this.dialog.showModal();
       field.select();
     });
+  }
+
+  keep(name) {
+    this.name = name;
+    localStorage.setItem(PLACE, name);
+    this.show();
   }
 
   show() {
