@@ -19,7 +19,9 @@ def serve(
     *,
     host: Annotated[str, option("ADDRESS", "Where to listen.")] = "127.0.0.1",
     port: Annotated[int, option("PORT", "On which port; 0: any that is free.", min=0)] = 8321,
-    workers: Annotated[int, option("N", "Workers beside the server.", min=0)] = 1,
+    workers: Annotated[
+        int, option("N", "Workers beside the server, for each workspace in use.", min=0)
+    ] = 1,
     allow_host: Annotated[
         list[str] | None, option("NAME", "A name that others reach it by.", "--allow-host")
     ] = None,

@@ -77,6 +77,11 @@ class AccessTokens:
         with self._context.ledger.snapshot() as tx:
             return tx.access.count_usable_tokens(self._context.runtime.now())
 
+    def workspaces_in_use(self) -> tuple[str, ...]:
+        """The workspaces that a token lets somebody into, and those with a running run."""
+        with self._context.ledger.snapshot() as tx:
+            return tuple(tx.access.workspaces_in_use(self._context.runtime.now()))
+
     def find(self, token: str) -> AccessToken | None:
         """The token that somebody came with, of whichever workspace, if it lets them in."""
         if not _TOKEN.fullmatch(token):

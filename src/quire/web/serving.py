@@ -2,7 +2,6 @@
 
 import errno
 import socket
-import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import NamedTuple
@@ -10,13 +9,12 @@ from typing import NamedTuple
 import uvicorn
 
 from quire.domain.errors import UsageError
-from quire.engine import Engine, open_engine
+from quire.engine import open_engine
 from quire.server.site import LOCAL_NAMES, Site, SiteSettings
 from quire.web.site_app import make_site_app
+from quire.web.workers_beside import WorkersBeside
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")  # addresses that only this machine reaches
-REST = 1.0  # seconds before a worker that died is started again
-MOST_REST = 60.0  # at most, where it dies again and again
 GRACE = 5  # seconds that answers under way have when the server is stopped
 
 
@@ -26,7 +24,7 @@ class Serving(NamedTuple):
     ledger: str | None
     host: str = "127.0.0.1"
     port: int = 8321
-    workers: int = 1
+    workers: int = 1  # for each workspace
     allow_hosts: tuple[str, ...] = ()  # names that others reach it by
     faults: str | None = None  # of the simulated model, for the workers
 
@@ -42,22 +40,19 @@ def run_site(serving: Serving, tell: Callable[[str], None]) -> None:
         if not site.settings.local:
             _require_token(site)
         server = _Server(site)
-        beside = [_Worker(serving, tell) for _ in range(serving.workers)]
+        beside = WorkersBeside(serving.ledger, serving.workers, tell, serving.faults)
     except BaseException:
         listening.close()
         site.close()
         raise
     name = f"[{serving.host}]" if ":" in serving.host else serving.host
-    for worker in beside:
-        worker.start()
+    if serving.workers:
+        beside.start()
     tell(f"Quire is at http://{name}:{listening.getsockname()[1]} · Ctrl-C stops it")
     try:
         server.run([listening])
     finally:
-        for worker in beside:
-            worker.ask_to_end()
-        for worker in beside:
-            worker.join()
+        beside.end()
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -102,36 +97,3 @@ class _Server(uvicorn.Server):
         """Stop, at once for whoever only watches."""
         self._site.broadcast.close_soon()
         super().handle_exit(sig, frame)
-
-
-class _Worker(threading.Thread):
-    """A worker in a thread of its own; one that dies is told, and started again."""
-
-    def __init__(self, serving: Serving, tell: Callable[[str], None]) -> None:
-        super().__init__(name="worker beside the server")
-        self._serving, self._tell = serving, tell
-        self._ended = threading.Event()
-        self._engine: Engine | None = None
-
-    def run(self) -> None:
-        rest = REST
-        while not self._ended.is_set():
-            try:
-                self._work()
-                rest = REST
-            except Exception as error:  # noqa: BLE001 - whatever it is, the server goes on
-                self._tell(f"a worker ended: {error}; another begins in {rest:g} s")
-                self._ended.wait(rest)
-                rest = min(2 * rest, MOST_REST)
-
-    def _work(self) -> None:
-        with open_engine(self._serving.ledger, faults=self._serving.faults) as engine:
-            self._engine = engine
-            if not self._ended.is_set():
-                engine.work(self._ended.is_set)
-
-    def ask_to_end(self) -> None:
-        """Let it finish what is out."""
-        self._ended.set()
-        if self._engine is not None:
-            self._engine.stop()

@@ -41,6 +41,11 @@ class Access(Table):
         rows = self._connection.run("count_usable_tokens", now=to_micros(now))
         return int(rows[0][0])
 
+    def workspaces_in_use(self, now: datetime) -> list[str]:
+        """Those that a token lets somebody into, and those with a running run."""
+        rows = self._connection.run("workspaces_in_use", now=to_micros(now))
+        return sorted(row[0] for row in rows)
+
     def revoke_access_token(self, number: int, now: datetime) -> bool:
         """Let nobody in with a token any more; false if nobody was."""
         return self._change("revoke_access_token", id=number, now=to_micros(now)) > 0

@@ -14,6 +14,11 @@ WHERE workspace_id = :workspace ORDER BY id
 -- How many tokens let somebody in, in all workspaces.
 SELECT count(*) FROM access_tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > :now)
 
+-- name: workspaces_in_use
+-- Those that somebody may come to with a token, and those with a running run.
+SELECT workspace_id FROM access_tokens WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > :now)
+UNION SELECT workspace_id FROM runs WHERE state = 'running'
+
 -- name: revoke_access_token
 UPDATE access_tokens SET revoked_at = :now WHERE workspace_id = :workspace AND id = :id AND revoked_at IS NULL
 
