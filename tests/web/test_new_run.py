@@ -1,10 +1,12 @@
 """A new run from the page: documents, a schema drafted and mended, a plan, a try, a start."""
 
+import json
 import re
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from quire.engine.examples import load_example
 from tests.server.sites import open_site
 from tests.web.browser import axe_violations, serve_site, take_pictures
 
@@ -77,6 +79,63 @@ def test_a_recipe_is_planned_with_its_parameters(tmp_path: Path, page: Page) -> 
         expect(page.locator("#plan-why")).to_contain_text("thesis")
         expect(page.locator("#start")).to_be_enabled()
         assert axe_violations(page) == []
+
+
+def test_what_cannot_be_read_is_refused_at_its_field(tmp_path: Path, page: Page) -> None:
+    wrong = {
+        "budget": ["5,00", "abc", "0", "-3", "1000001", "1e3"],
+        "limit": ["x", "-3", "0", "2.5"],
+        "deadline": ["soon", "-2h"],
+    }
+    with serve_site(tmp_path, workers=0) as site:
+        load_example(site.engine)
+        page.goto(f"{site.url}/new?schema=clauses&model=simulated/small&budget=abc")
+        start = page.locator("#start")
+        expect(page.locator("#budget-problem")).to_contain_text("a number of dollars, such as 5")
+        page.fill("#budget", "")
+        expect(start).to_be_enabled()
+
+        for name, texts in wrong.items():
+            for text in texts:
+                page.fill(f"#{name}", text)
+                expect(page.locator(f"#{name}-problem")).to_be_visible()
+                expect(page.locator("#start-words")).to_contain_text("Mend what is marked")
+                assert start.is_disabled()
+                assert start.inner_text() == "Start"
+            assert axe_violations(page) == []
+            page.fill(f"#{name}", "")
+            expect(start).to_be_enabled()
+
+        page.fill("#budget", "$5")
+        page.fill("#limit", "7")
+        page.fill("#deadline", "2h")
+        expect(start).to_be_enabled()
+        with page.expect_request(lambda sent: sent.url.endswith("/v1/runs")) as sending:
+            start.click()
+        page.wait_for_url("**/runs/*")
+    told = json.loads(sending.value.post_data or "")
+    assert (told["budget_usd"], told["limit"], told["policy"]["deadline"]) == (5, 7, "2h")
+
+
+def test_a_broken_schema_takes_its_plan_and_price_along(tmp_path: Path, page: Page) -> None:
+    with serve_site(tmp_path, workers=0) as site:
+        load_example(site.engine)
+        page.goto(f"{site.url}/new?question=new&model=simulated/small")
+        start, text = page.locator("#start"), page.locator("#json")
+        expect(start).to_be_enabled()
+        page.get_by_role("tab", name="JSON").click()
+        whole = text.input_value()
+
+        for broken in ('{"title": "bad", "properties": {', whole.replace('"string"', '"sting"')):
+            text.fill(broken)
+            expect(page.locator("#start-words")).to_contain_text("The schema has a mistake")
+            assert start.is_disabled()
+            assert start.inner_text() == "Start"
+            expect(page.locator("#variants label")).to_have_count(0)
+
+        text.fill(whole)
+        expect(start).to_be_enabled()
+        expect(page.locator("#start-words")).to_be_empty()
 
 
 def _draft(page: Page, wish: str) -> None:

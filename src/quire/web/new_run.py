@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
 
 from quire.domain.ids import DocumentId
+from quire.domain.pricing import MOST_DOLLARS
 from quire.engine import Engine
 from quire.engine.model_list import read_model_list
 from quire.engine.recipe_list import RecipeList
@@ -66,6 +67,7 @@ def new_run(
         blank=json.dumps(BLANK, indent=2),
         peeked=PEEKED,
         shown=SHOWN,
+        most_dollars=MOST_DOLLARS,
         may_start=principal.role >= AccessRole.OPERATOR,
         keys=len(engine.keys.listing().keys),
     )

@@ -1,5 +1,6 @@
 // A new run: documents, question, plan. What is chosen stands in the address; the plan follows every change by itself.
 import { actKey, api, attempt, changeQuery, element, refresh, tell } from "/static/quire.js";
+import { readFields } from "/static/plan_fields.js";
 import { SchemaEditor } from "/static/schema_editor.js";
 import { takeFiles } from "/static/uploads.js";
 
@@ -39,7 +40,7 @@ async function peek() {
 /* 2. Question */
 const editor = new SchemaEditor({
   form: at("form-face"), text: at("json"), lines: at("lines"), problems: at("json-problems"), state: at("schema-state"),
-  changed: (it) => { sessionStorage.setItem(KEPT, it.text.value); showButtons(); if (it.sound) planSoon(); },
+  changed: (it) => { sessionStorage.setItem(KEPT, it.text.value); planSoon(); },
 });
 
 function question() {
@@ -135,7 +136,7 @@ async function save() {
 async function tryIt() {
   at("try").disabled = true;
   at("try-words").textContent = "starting…";
-  const run = await attempt(() => api("POST", "/v1/runs", { ...order(), limit: 3 }, actKey()));
+  const run = await attempt(() => api("POST", "/v1/runs", { ...withFunds(order()), limit: 3 }, actKey()));
   if (run) await attempt(() => showTried(run.run));
   else at("try-words").textContent = "";
   at("try").disabled = false;
@@ -162,7 +163,8 @@ async function showTried(run) {
 /* 3. Plan */
 function policy(variant) {
   const chosen = {};
-  if (at("deadline").value.trim()) chosen.deadline = at("deadline").value.trim();
+  const { deadline } = readFields();
+  if (deadline) chosen.deadline = deadline;
   if (!variant) return chosen;
   if (variant.name.startsWith("one per call")) chosen.pack_size = 1;
   chosen.route = variant.batched_requests ? "batch" : "direct";
@@ -184,14 +186,28 @@ function order() {
 }
 
 let soon = 0;
-function planSoon() { clearTimeout(soon); soon = setTimeout(plan, 300); }
+function planSoon() {
+  clearTimeout(soon);
+  asked += 1; // an answer that is still to come is about something else
+  planned = null;
+  showButtons();
+  soon = setTimeout(plan, 300);
+}
+
+// Why nothing can be planned or started now, in words; "" when nothing is in the way.
+function obstacle() {
+  if (!readFields().sound) return "Mend what is marked above first.";
+  const isNew = at("question").value === "new";
+  if (isNew && !editor.sound) return editor.problems.childElementCount ? "The schema has a mistake: mend it first." : "The schema is being checked…";
+  return order() ? "" : "Choose documents, a question and a model.";
+}
 
 async function plan() {
   const wanted = order();
   const mine = ++asked;
   planned = null;
   showButtons();
-  if (!wanted) { at("plan-words").textContent = "Choose documents, a question and a model."; at("variants").replaceChildren(at("variants").firstElementChild); at("plan-why").textContent = ""; return; }
+  if (obstacle()) { at("plan-words").textContent = obstacle(); at("plan-words").className = "quiet small"; madeOf = ""; at("variants").replaceChildren(at("variants").firstElementChild); at("plan-why").textContent = ""; return; }
   const about = JSON.stringify({ ...wanted, policy: { deadline: wanted.policy.deadline } });
   at("plan-words").textContent = "reckoning…";
   try {
@@ -256,12 +272,12 @@ function showButtons() {
   const ready = Boolean(order());
   if (!mayStart) return;
   at("save").disabled = !editor.sound;
-  at("try").disabled = !ready || at("question").value.startsWith("recipe:");
-  at("start").disabled = !planned;
-  const limit = Number(at("limit").value) || null;
+  const { sound, limit, budget = Infinity } = readFields();
+  at("try").disabled = !ready || !sound || at("question").value.startsWith("recipe:");
+  at("start").disabled = !planned || !sound;
+  at("start-words").textContent = at("question").value && at("model").value.trim() ? obstacle() : "";
   const share = planned && limit && planned.asked.tasks ? Math.min(1, limit / planned.asked.tasks) : 1;
-  const budget = Number(at("budget").value) || Infinity;
-  at("start").textContent = planned ? `Start · about ${dollars(Math.min(budget, planned.asked.cost_usd * share))}, at most ${dollars(Math.min(budget, planned.asked.high_usd * share))}` : "Start";
+  at("start").textContent = planned && sound ? `Start · about ${dollars(Math.min(budget, planned.asked.cost_usd * share))}, at most ${dollars(Math.min(budget, planned.asked.high_usd * share))}` : "Start";
   at("command").dataset.command = commandLine();
   at("command").title = commandLine();
 }
@@ -276,22 +292,28 @@ function commandLine() {
   if (wanted.min_batch_size) parts.push(`--min-batch-size ${wanted.min_batch_size}`);
   if (wanted.deadline) parts.push(`--deadline ${wanted.deadline}`);
   if (at("per").value && kind !== "recipe") parts.push(`--per ${at("per").value}`);
-  if (Number(at("budget").value)) parts.push(`--budget ${at("budget").value}`);
+  const { budget, limit } = readFields();
+  if (budget) parts.push(`--budget ${budget}`);
   if (at("wallet")?.value) parts.push(`--wallet ${at("wallet").value}`);
-  if (Number(at("limit").value)) parts.push(`--limit ${at("limit").value}`);
+  if (limit) parts.push(`--limit ${limit}`);
   return parts.join(" ");
+}
+
+// The order, spending no more than was typed and chosen.
+function withFunds(wanted) {
+  const { budget } = readFields();
+  return { ...wanted, budget_usd: budget, wallet: at("wallet")?.value || undefined };
 }
 
 const startKey = actKey();
 async function start() {
   const wanted = order();
-  if (!wanted) return;
+  const { sound, limit } = readFields();
+  if (!wanted || !sound) return;
   at("start").disabled = true;
   at("start-words").textContent = "starting…";
-  if (Number(at("budget").value)) wanted.budget_usd = Number(at("budget").value);
-  if (at("wallet")?.value) wanted.wallet = at("wallet").value;
-  if (Number(at("limit").value)) wanted.limit = Number(at("limit").value);
-  const run = await attempt(() => api("POST", "/v1/runs", wanted, startKey));
+  if (limit) wanted.limit = limit;
+  const run = await attempt(() => api("POST", "/v1/runs", withFunds(wanted), startKey));
   at("start-words").textContent = "";
   at("start").disabled = false;
   if (run) { sessionStorage.removeItem(KEPT); location.assign(`/runs/${run.run}`); }
