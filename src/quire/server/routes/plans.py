@@ -8,6 +8,7 @@ from pydantic import Field
 
 from quire.domain.errors import UsageError
 from quire.domain.ids import DocumentId
+from quire.domain.recipes import Schema
 from quire.engine.context import POLICY_NAMES
 from quire.engine.json_views.plan_views import plan_json
 from quire.engine.kept_schemas import read_schema_source
@@ -15,6 +16,7 @@ from quire.recipes.setting_rules import nearest_name
 from quire.server.access import AccessRole, AskedEngine, requires
 from quire.server.json_answers import AnswerShape, Body, answer_json
 from quire.server.routes.recipes import check_recipe_name
+from quire.server.stated_models import Asker, check_stated
 
 router = APIRouter(tags=["runs"])
 Documents = list[int | str]
@@ -53,17 +55,21 @@ class PlanShape(AnswerShape):
     answered: AnswerShape
 
 
-def order_arguments(engine: AskedEngine, asked: AskedOrder) -> dict[str, Any]:
+def order_arguments(engine: AskedEngine, asker: Asker, asked: AskedOrder) -> dict[str, Any]:
     """What an engine is told: no part of it names a file of this machine."""
     unknown = sorted(set(asked.policy) - set(POLICY_NAMES))
     if unknown:
         raise UsageError(
             f"policy: {unknown[0]} is not known", nearest_name(unknown[0], POLICY_NAMES)
         )
-    schema = asked.schema_
+    named = asked.schema_
+    schema = engine.library.schema(named) if isinstance(named, str) else named
+    wishes = schema.prompt_config if isinstance(schema, Schema) else schema
+    said = (asked.model, asked.models, asked.policy, asked.parameters, wishes)
+    check_stated(asker, engine.settings, *said)
     recipe = asked.recipe and check_recipe_name(engine, asked.recipe)
     return {
-        "schema": engine.library.schema(schema) if isinstance(schema, str) else schema,
+        "schema": schema,
         "recipe": recipe,
         "model": asked.model,
         "models": asked.models,
@@ -88,9 +94,9 @@ def _resolve(engine: AskedEngine, named: Documents) -> tuple[DocumentId, ...]:
 
 
 @router.post("/v1/plans", response_model=PlanShape, dependencies=[requires(AccessRole.VIEWER)])
-def plan_run(engine: AskedEngine, asked: AskedOrder) -> Response:
+def plan_run(engine: AskedEngine, asker: Asker, asked: AskedOrder) -> Response:
     """Forecast calls, tokens, time and dollars; spends nothing."""
-    said = order_arguments(engine, asked)
+    said = order_arguments(engine, asker, asked)
     if isinstance(asked.schema_, dict):  # to be looked at, and not kept
         said["schema"] = read_schema_source(asked.schema_, None)
     return answer_json(

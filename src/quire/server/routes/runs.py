@@ -30,6 +30,7 @@ from quire.server.json_answers import (
     read_cursor,
 )
 from quire.server.routes.plans import AskedOrder, order_arguments
+from quire.server.stated_models import Asker
 
 router = APIRouter(tags=["runs"])
 MOST_DOLLARS = 1_000_000.0
@@ -108,10 +109,12 @@ def list_runs(
     status_code=201,
     dependencies=[requires(AccessRole.OPERATOR)],
 )
-def start_run(engine: AskedEngine, asked: NewRun, command: IdempotencyKey = None) -> Response:
+def start_run(
+    engine: AskedEngine, asker: Asker, asked: NewRun, command: IdempotencyKey = None
+) -> Response:
     """Start a run, or go on with that of the same order; workers carry it out."""
     order = engine.orders.resolve(
-        **order_arguments(engine, asked),
+        **order_arguments(engine, asker, asked),
         limit=asked.limit,
         stop_after=asked.stop_after,
         new=asked.new,

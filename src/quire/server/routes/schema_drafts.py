@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from quire.domain.ids import DocumentId
 from quire.engine.schema_drafts import LONGEST_WISH, DraftFunds, draft_schema
 from quire.server.access import AccessRole, AskedEngine, requires
+from quire.server.stated_models import Asker, check_stated
 
 router = APIRouter(tags=["schemas"])
 
@@ -51,8 +52,9 @@ class DraftAnswer(BaseModel):
 
 
 @router.post("/v1/schemas/draft", dependencies=[requires(AccessRole.OPERATOR)])
-def post_draft(engine: AskedEngine, asked: DraftBody) -> DraftAnswer:
+def post_draft(engine: AskedEngine, asker: Asker, asked: DraftBody) -> DraftAnswer:
     """Let a model draft a schema; the same wish about the same blocks is paid for once."""
+    check_stated(asker, engine.settings, asked.model)
     over = None if asked.documents is None else [*map(DocumentId, asked.documents)]
     funds = DraftFunds(asked.max_cost_usd, asked.wallet)
     return DraftAnswer.model_validate(
