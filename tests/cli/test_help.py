@@ -6,9 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 
 from quire.domain.version import VERSION
 from tests.cli.conftest import Quire
+from tests.docs.command_page import command_page
 
 COMMANDS = [
     *("init", "ingest", "documents", "schema", "plan", "run", "work", "runs", "status", "show"),
@@ -100,6 +102,18 @@ def test_help_shows_how_to_go_in_batches(quire: Quire) -> None:
 @pytest.mark.parametrize("args", ["", "run", "batches", "batches show", "judge run"])
 def test_help_lists_itself_as_the_flag_that_it_is(quire: Quire, args: str) -> None:
     assert "<bool>" not in quire(*args.split(), "--help").stdout
+
+
+def test_no_word_of_the_help_is_taken_for_markup() -> None:
+    eaten = [line for line in command_page().splitlines() if Text.from_markup(line).plain != line]
+
+    assert eaten == []
+
+
+def test_help_names_all_places_of_a_reviewers_name(quire: Quire) -> None:
+    said = " ".join(quire("undo", "--help").stdout.replace("│", " ").split())
+
+    assert "else QUIRE_REVIEWER, or review.name of quire.toml." in said
 
 
 def test_help_says_what_needs_which_extra(quire: Quire) -> None:

@@ -150,6 +150,23 @@ def test_a_name_has_a_letter_or_a_digit(quire: Quire, run: int) -> None:
     assert decisions(run) == []
 
 
+@pytest.mark.parametrize("how", [[], ["--report"], ["--json"]])
+def test_without_a_terminal_no_sample_is_drawn_that_nobody_asked_for(
+    quire: Quire, run: int, how: list[str]
+) -> None:
+    refused = quire("audit", run, *how, code=2)
+
+    assert "no such sample of run 1 is drawn yet" in refused.stderr
+    assert "--yes" in refused.stderr
+    with open_engine(None) as engine:
+        assert engine.review.audits(run) == ()
+
+    assert "0 of 6 marked" in quire("audit", run, "--yes", "--as", "Ada").stdout
+    quire("audit", run, *how)  # now it is there
+    with open_engine(None) as engine:
+        assert [head.who for head in engine.review.audits(run)] == ["Ada"]
+
+
 def test_a_sample_is_marked_in_a_terminal_and_gone_on_with(quire: Quire, run: int) -> None:
     asked = ("audit", run, "--sample", 3, "--tolerance", 0.4, "--seed", 5, "--as", "Ada")
     made = Terminal(asked)

@@ -1,6 +1,6 @@
 """The command that audits: a random sample is marked blind, and tells how often it is wrong."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -10,8 +10,9 @@ from quire.cli.printing import note, print_json, print_table, say
 from quire.cli.review import Reviewer, reviewer_name
 from quire.cli.review_screen import print_source
 from quire.cli.session import engine_and_run
-from quire.domain.audits import AuditItem, AuditMark, AuditReport, AuditVerdict
+from quire.domain.audits import AuditHead, AuditItem, AuditMark, AuditReport, AuditVerdict
 from quire.domain.data import plain_json
+from quire.domain.errors import UsageError
 
 if TYPE_CHECKING:
     from quire.engine import Engine
@@ -24,6 +25,15 @@ SAID = {
 }
 
 
+class AskedSample(NamedTuple):
+    """Which sample is meant: the same words are the same audit."""
+
+    size: int
+    tolerance: float
+    stage: str | None
+    seed: int
+
+
 def audit(
     context: typer.Context,
     run: RunNumber = None,
@@ -34,6 +44,7 @@ def audit(
     seed: Annotated[int, option("N", "Which sample; the same draws the same.", min=0)] = 0,
     who: Reviewer = None,
     report: Annotated[bool, flag("Only show what was found so far.", "--report")] = False,
+    yes: Annotated[bool, flag("Draw the sample also without a terminal.", "--yes")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Mark a random sample of results, field by field: y right, n wrong, u unsure, b back, q quit.
@@ -41,19 +52,35 @@ def audit(
     The same command goes on where it was left. Model, critics and decisions are not shown.
     """
     with engine_and_run(context, run) as (engine, number):
-        asked = {"size": sample, "tolerance": tolerance, "stage": stage, "seed": seed}
-        name = who or engine.settings.reviewer
-        head = engine.review.start_audit(number, **asked, who=name or "")  # type: ignore[arg-type]
-        if not (report or as_json):
-            if has_terminal():
-                _mark_items(engine, head.id, reviewer_name(engine, who))
-            else:
-                note("no terminal to press keys in: this is what was found so far")
+        asked = AskedSample(sample, tolerance, stage, seed)
+        marks = has_terminal() and not (report or as_json)
+        name = reviewer_name(engine, who) if marks else who or engine.settings.reviewer
+        head = _open_audit(engine, number, asked, name, draws=marks or yes)
+        if marks:
+            _mark_items(engine, head.id, name)
+        elif not (report or as_json):
+            note("no terminal to press keys in: this is what was found so far")
         found = engine.review.audit_report(head.id)
     if as_json:
         print_json({**_json_head(found), "fields": found.fields})
     else:
         print_report(found)
+
+
+def _open_audit(
+    engine: "Engine", run: int, asked: AskedSample, who: str, *, draws: bool
+) -> AuditHead:
+    """The audit of these words; who only looks draws none."""
+    words = asked._asdict()
+    if draws:
+        return engine.review.start_audit(run, **words, who=who)
+    head = engine.review.find_audit(run, **words)
+    if head is None:
+        raise UsageError(
+            f"no such sample of run {run} is drawn yet",
+            "mark one in a terminal, or add --yes to draw it now",
+        )
+    return head
 
 
 def _json_head(report: AuditReport) -> dict[str, object]:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from quire.engine import Engine
 
 Reviewer = Annotated[
-    str | None, option("NAME", "Who reviews; QUIRE_REVIEWER or [review] name else.", "--as")
+    str | None,
+    option("NAME", "Who reviews; else QUIRE_REVIEWER, or review.name of quire.toml.", "--as"),
 ]
 FilterWords = Annotated[
     list[str] | None,

@@ -35,6 +35,7 @@ from quire.review.audit import (
     audit_head,
     audit_item,
     audit_report,
+    find_audit,
     mark_item,
     must_get_audit,
     start_audit,
@@ -213,6 +214,13 @@ class ReviewAdmin:
             return start_audit(tx, spec, asked, who, self._now())
 
         return self._transact(start)
+
+    def find_audit(
+        self, run: int, *, size: int, tolerance: float, stage: str | None, seed: int
+    ) -> AuditHead | None:
+        """The audit that was begun with the same words; None: nobody has begun it."""
+        with self._context.ledger.snapshot() as tx:
+            return find_audit(tx, asked_audit(self._spec(tx, run), stage, size, tolerance, seed))
 
     def audits(self, run: int) -> tuple[AuditHead, ...]:
         """The audits of a run, the oldest first."""

@@ -58,6 +58,16 @@ def start_audit(
     return audit_head(tx, number)
 
 
+def find_audit(tx: Transaction, asked: NewAudit) -> AuditHead | None:
+    """The sample that was drawn for the same words, if one was."""
+    _check_asked(asked)
+    number = tx.audits.find_audit(asked)
+    if number is None:
+        population = tx.audits.audit_population(asked.stage_id)
+        number = tx.audits.find_audit(asked._replace(size=min(asked.size, len(population))))
+    return None if number is None else audit_head(tx, number)
+
+
 def _check_asked(asked: NewAudit) -> None:
     if not 1 <= asked.size <= MOST_ITEMS:
         raise UsageError(f"a sample has 1 to {MOST_ITEMS:,} results, not {asked.size:,}")
