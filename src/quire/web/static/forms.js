@@ -1,5 +1,28 @@
 // Forms that act through the API: what is filled in goes as JSON, and the page is shown anew.
-import { actKey, api, attempt, confirmOnce, tell } from "./quire.js";
+import { actKey, api, attempt, button, confirmOnce, element, refresh, tell } from "./quire.js";
+
+// What is shown this once, beside the form that made it, until it is closed.
+function showOnce(form, secret) {
+  const id = `once-${form.dataset.show}`;
+  const field = element("input", { id, size: 60, readonly: true, value: secret, spellcheck: "false" });
+  const box = element("div", { class: "panel", "data-once": true },
+    element("label", { for: id }, `The new ${form.dataset.show}: shown this once, keep it now`), field,
+    element("div", { class: "row" }, button("Copy", () => copy(field)), button("Close", () => box.remove())));
+  form.after(box);
+  field.select();
+}
+
+function copy(field) {
+  field.select();
+  if (navigator.clipboard) navigator.clipboard.writeText(field.value).then(() => tell("copied"), () => tell("press Ctrl C to copy it"));
+  else tell(document.execCommand("copy") ? "copied" : "press Ctrl C to copy it"); // a page without https has no clipboard
+}
+
+// Shows what has changed; a secret that is still open stays.
+async function showAnew() {
+  if (document.querySelector("[data-once]")) await refresh();
+  else location.reload();
+}
 
 document.addEventListener("submit", (event) => {
   const form = event.target.closest("form[data-send]");
@@ -10,8 +33,8 @@ document.addEventListener("submit", (event) => {
   attempt(async () => {
     const said = await api(form.dataset.send, form.dataset.path, body, actKey());
     const shown = form.dataset.show && said?.[form.dataset.show];
-    if (shown) { tell(`${form.dataset.show}, shown this once: ${shown}`, { error: true }); form.reset(); return; }
-    location.reload();
+    if (shown) { form.reset(); showOnce(form, shown); }
+    await showAnew();
   });
 });
 
@@ -25,7 +48,7 @@ document.addEventListener("submit", (event) => {
   try { meant = value === "" ? null : JSON.parse(value); } catch { /* text */ }
   attempt(async () => {
     await api("PUT", "/v1/policy", { policy: { [name]: meant } });
-    location.reload();
+    await showAnew();
   });
 });
 
@@ -36,6 +59,6 @@ document.addEventListener("click", (event) => {
     const { remove, ask, askWords } = button.dataset;
     if (!(await confirmOnce(ask, askWords ?? "", "Remove"))) return;
     await api("DELETE", remove);
-    location.reload();
+    await showAnew();
   });
 });
