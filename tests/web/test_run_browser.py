@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from quire.domain.reasons import HoldKind
 from quire.engine import RunHandle
+from quire.web.result_grid import ROWS
 from tests.web.browser import axe_violations, serve_site, take_pictures
 from tests.world import World, sentences
 
@@ -75,6 +76,25 @@ def test_a_run_is_watched_paused_resumed_and_exported(
         _check_export(page, run, tmp_path / "own.csv")
         page.locator(".strip a").nth(2).click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Call 3")
+    here.close()
+
+
+def test_the_grid_of_a_run_fills_while_one_watches(tmp_path: Path, page: Page) -> None:
+    here = World(str(tmp_path / "quire.db"))
+    here.ingest(sentences(PACKS * EACH))
+    rows = page.locator("[data-live-rows=results] > tr")
+    with serve_site(tmp_path, workers=0) as site:
+        run = here.start(pack_size=EACH, limit=3)
+        page.goto(f"{site.url}/runs/{run.id}")
+        expect(page.get_by_text("No results yet.")).to_be_visible()
+        with working(here):
+            expect(rows).to_have_count(3)  # nobody loaded the page again
+            expect(page.get_by_text("No results yet.")).to_have_count(0)
+            here.start(pack_size=EACH)  # the same order without a limit: the run grows
+            expect(rows).to_have_count(ROWS)
+            expect(page.locator(".news")).to_have_count(0)
+            page.get_by_role("link", name="next ›").click()
+            expect(rows).to_have_count(PACKS * EACH - ROWS)
     here.close()
 
 

@@ -28,6 +28,7 @@ def read_grid(engine: Engine, run: RunStanding, asked: Mapping[str, str]) -> dic
     return {
         "grid": page,
         "rows": [_row(row, page.fields) for row in page.rows],
+        "most_rows": ROWS,
         "stages": stages,
         "chosen": chosen,
         "cursor": cursor,

@@ -101,7 +101,8 @@ export function changeQuery(values, { push = false } = {}) {
 
 /* Live numbers. Parts of a page that change carry data-live="NAME": the page is asked for again, and where the new part of
    that name differs it takes the old one's place, unless somebody is in it. Rows of a growing list (<tbody
-   data-live-rows="NAME">, <tr data-key>) are changed in place; new ones wait behind "12 new". A page says when:
+   data-live-rows="NAME">, <tr data-key>) are changed in place; new ones wait behind "12 new". Around it, <div
+   data-live-list="NAME" data-full="50"> fills by itself until so many rows are in it: nobody reads on below them. A page says when:
    <main data-refresh="4"> every 4 seconds while it is looked at, <main data-follow="/v1/…/events"> whenever something
    happened there. A server that is away is looked for until it is back. */
 let away = false;
@@ -127,6 +128,10 @@ export async function refresh(path = location.href) {
     const next = fresh.querySelector(`[data-live="${CSS.escape(part.dataset.live)}"]`);
     if (next && !isInUse(part) && !part.isEqualNode(next)) keepFocus(part, document.importNode(next, true));
   }
+  for (const list of document.querySelectorAll("[data-live-list]")) {
+    const next = fresh.querySelector(`[data-live-list="${CSS.escape(list.dataset.liveList)}"]`);
+    if (next && list.querySelectorAll("[data-live-rows] > tr").length < Number(list.dataset.full) && !isInUse(list) && !list.isEqualNode(next)) keepFocus(list, document.importNode(next, true));
+  }
   for (const rows of document.querySelectorAll("[data-live-rows]")) {
     const next = fresh.querySelector(`[data-live-rows="${CSS.escape(rows.dataset.liveRows)}"]`);
     if (next) updateRows(rows, next);
@@ -141,7 +146,9 @@ function keepFocus(part, next) {
   const places = "a[href], button, input, select, textarea, summary";
   const at = [...part.querySelectorAll(places)].indexOf(document.activeElement);
   const open = [...part.querySelectorAll("details")].map((one) => one.open);
+  const scrolled = [...part.querySelectorAll(".scroll")].map((one) => one.scrollLeft);
   part.replaceWith(next);
+  next.querySelectorAll(".scroll").forEach((one, place) => { one.scrollLeft = scrolled[place] ?? 0; });
   next.querySelectorAll("details").forEach((one, place) => { if (open[place]) one.open = true; });
   if (at >= 0) next.querySelectorAll(places)[at]?.focus({ preventScroll: true });
 }
