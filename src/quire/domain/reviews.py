@@ -101,6 +101,7 @@ class InboxFilter:
             yield f"text={self.text}"
 
 
+_DEEPEST = 100  # how deep a value may be nested, at most
 _STATES = (TaskState.DONE, TaskState.FAILED, TaskState.PROPOSED)
 _REVIEWS = (ReviewState.UNREVIEWED, *DECIDED, ANY)
 
@@ -187,6 +188,8 @@ def _number(part: str, value: str) -> float:
 
 def _field_value(value: str) -> Json:
     """Numbers, true, false and null as JSON has them; all else is text."""
+    if value.count("[") + value.count("{") > _DEEPEST:
+        raise UsageError(f"a field's value has at most {_DEEPEST} brackets")
     try:
         found: Json = stored_json(value)
     except ValueError:

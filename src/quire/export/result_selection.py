@@ -72,6 +72,10 @@ def row_filter(only: str = ALL, since: str | datetime | None = None) -> RowFilte
             ) from None
     if since is not None and since.tzinfo is None:
         since = since.replace(tzinfo=UTC)
+    try:
+        since = None if since is None else since.astimezone(UTC)
+    except OverflowError:
+        raise UsageError(f"--since: {since} is before or after all years") from None
     return RowFilter(only, since).check()
 
 

@@ -1,9 +1,11 @@
 """The guard: what is refused whoever asks, how large a body may be, and what browsers are told."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Request
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from quire.server.access import refusal_of_request
@@ -21,8 +23,12 @@ HEADERS: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
+_LOG = logging.getLogger(__name__)
+_NOT_KEPT = (b"cache-control", b"no-store")  # by browsers and proxies: documents, secrets
+STATIC = "/static/"  # what is the same for everybody
 _HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 MAX_BODY = 8 * 1024 * 1024  # bytes of what is not an upload
+_OUR_FAULT = "something went wrong in the server; its log says what"
 UPLOADS = "/v1/documents"  # where files come in, as large as the site allows
 
 
@@ -42,7 +48,8 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        guarded = _with_headers(send)
+        kept = scope["path"].startswith(STATIC)
+        guarded = _with_headers(send, _HEADERS if kept else [*_HEADERS, _NOT_KEPT])
         request = Request(scope)
         if b"\x00" in unquote_to_bytes(scope["path"]) or b"%00" in scope.get("query_string", b""):
             await plain_error(400, "UsageError", "an address holds no NUL characters")(
@@ -74,13 +81,20 @@ class Guard:
             if begun:
                 raise
             await plain_error(413, "UsageError", refusal)(scope, receive, send)
+        except ClientDisconnect:
+            return  # nobody waits for an answer
+        except Exception:
+            if begun:
+                raise
+            _LOG.exception("%s %r went wrong", scope["method"], scope["path"])
+            await plain_error(500, "InternalError", _OUR_FAULT)(scope, receive, send)
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, headers: Sequence[tuple[bytes, bytes]]) -> Send:
     async def send_with_headers(packet: Message) -> None:
         if packet["type"] == "http.response.start":
             known = {name for name, _ in packet["headers"]}
-            added = [header for header in _HEADERS if header[0] not in known]
+            added = [header for header in headers if header[0] not in known]
             packet = {**packet, "headers": [*packet["headers"], *added]}
         await send(packet)
 

@@ -13,7 +13,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from quire.domain.errors import UsageError
 
 MOST_FILES = 500  # in one request
-LONGEST_NAME = 200  # characters
+LONGEST_NAME = 200  # bytes; file systems take 255
 _ODD = re.compile(r'[\\/:*?"<>|]')
 
 
@@ -25,8 +25,14 @@ def file_name(given: str) -> str:
     if not shown:
         raise UsageError("a file has no name", "give each file a name, such as notes.md")
     stem, dot, ending = shown.rpartition(".")
-    kept = LONGEST_NAME - len(ending) - 1
-    return f"{stem[:kept]}{dot}{ending}" if dot and kept > 0 else shown[:LONGEST_NAME]
+    kept = LONGEST_NAME - len(ending.encode()) - 1
+    if dot and kept > 0:
+        return f"{_first_bytes(stem, kept)}{dot}{ending}"
+    return _first_bytes(shown, LONGEST_NAME)
+
+
+def _first_bytes(text: str, count: int) -> str:
+    return text.encode()[:count].decode(errors="ignore")
 
 
 class _Part:
@@ -55,6 +61,8 @@ class _Part:
         given = options.get(b"filename")
         if given is None:
             return
+        if self._file is not None:
+            raise UsageError("a file of the form has two names", "give each file one")
         self.name = file_name(given.decode("utf-8", "replace"))
         self.path = self._folder / f"{self._number}" / self.name
         self.path.parent.mkdir()

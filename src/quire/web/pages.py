@@ -69,9 +69,9 @@ def render(
     return HTMLResponse(page, status)
 
 
-def render_plain(name: str) -> HTMLResponse:
+def render_plain(name: str, **values: str) -> HTMLResponse:
     """A page that knows nothing: for whoever is not signed in."""
-    return HTMLResponse(_TEMPLATES.get_template(name).render(version=VERSION))
+    return HTMLResponse(_TEMPLATES.get_template(name).render(version=VERSION, **values))
 
 
 def add_static_files(app: FastAPI) -> None:

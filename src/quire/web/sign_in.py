@@ -1,14 +1,18 @@
 """The page where people sign in with a token."""
 
-from fastapi import APIRouter
+import re
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from quire.web.pages import render_plain
 
 router = APIRouter()
+_OWN_PLACE = re.compile(r"/|(/[A-Za-z0-9_.~%@-]+)+/?")  # no scheme, no host, no empty part
 
 
 @router.get("/signin")
-def sign_in_page() -> HTMLResponse:
-    """Ask for a token; it says nothing about what is here."""
-    return render_plain("signin.html")
+def sign_in_page(next: Annotated[str, Query()] = "/") -> HTMLResponse:
+    """Ask for a token; it says nothing about what is here, and leads to no other site."""
+    return render_plain("signin.html", next=next if _OWN_PLACE.fullmatch(next) else "/")

@@ -14,9 +14,24 @@ _OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z | orjson.OPT_PASSTHROUGH_D
 
 def json_bytes(value: object, *, indent: bool = False) -> bytes:
     """One JSON value as text, on a line or for people."""
-    return orjson.dumps(
-        value, default=_json_default, option=_OPTIONS | (orjson.OPT_INDENT_2 if indent else 0)
-    )
+    option = _OPTIONS | (orjson.OPT_INDENT_2 if indent else 0)
+    try:
+        return orjson.dumps(value, default=_json_default, option=option)
+    except orjson.JSONEncodeError:  # maybe a number beyond 64 bits: documents may hold any
+        return orjson.dumps(_with_any_number(value), default=_json_default, option=option)
+
+
+def _with_any_number(value: Any) -> object:
+    """The same, with integers that orjson does not write by itself as the text they are."""
+    if isinstance(value, int):
+        return value if -(2**63) <= value < 2**64 else orjson.Fragment(str(value))
+    if isinstance(value, dict):
+        return {key: _with_any_number(item) for key, item in value.items()}
+    if isinstance(value, list) or type(value) is tuple:
+        return [_with_any_number(item) for item in value]
+    if isinstance(value, tuple | Mapping) or is_dataclass(value):
+        return _with_any_number(_json_default(value))
+    return value
 
 
 def _in_usd(values: Mapping[str, Any]) -> dict[str, object]:

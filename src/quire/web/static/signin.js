@@ -1,4 +1,11 @@
 // Signs in with a token, and goes to where somebody wanted to go: only to places of this site.
+// The server has looked at it already; an address that leaves this site is the first page's.
+function ownPlace(wanted) {
+  const place = URL.canParse(wanted, location.origin) ? new URL(wanted, location.origin) : null;
+  const ours = place?.origin === location.origin && !/\/\/|\\/.test(place.pathname);
+  return ours ? place.href : "/";
+}
+
 const form = document.getElementById("signin");
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
@@ -11,8 +18,7 @@ form.addEventListener("submit", async (event) => {
       body: JSON.stringify({ token: form.elements.token.value.trim() }),
     });
     if (answer.ok) {
-      const wanted = new URL(new URLSearchParams(location.search).get("next") ?? "/", location.origin);
-      location.assign(wanted.origin === location.origin ? wanted.pathname : "/");
+      location.assign(ownPlace(form.dataset.next));
       return;
     }
     const { error } = await answer.json();
