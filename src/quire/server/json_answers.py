@@ -29,7 +29,7 @@ IdempotencyKey = Annotated[
         min_length=1,
         max_length=200,
         pattern=r"^[\x20-\x7e]+$",
-        description="The same key again does nothing a second time.",
+        description="The same key again does nothing twice; with another body it is refused.",
     ),
 ]
 

@@ -143,6 +143,12 @@ class Controls(Table):
         """Go on without the critics that failed a task."""
         return self._change("waive_critics", id=task, now=to_micros(now))
 
+    def has_command_of_other_body(self, key: str, body: str) -> bool:
+        """Whether the digest of a key stands before another than this digest of a body."""
+        # what follows a key begins with 0 to f, so that it is before g in every collation
+        range_of_key = {"first": key, "last": f"{key}g", "id": key + body}
+        return bool(self._run("has_command_of_other_body", **range_of_key))
+
     def has_command(self, command: str) -> bool:
         """Whether a command was carried out before."""
         return bool(self._run("has_command", id=command))

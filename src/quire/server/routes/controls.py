@@ -7,11 +7,11 @@ from quire.domain.errors import NotFound
 from quire.domain.ids import RunId, TaskId
 from quire.engine.json_views.run_views import regate_json
 from quire.server.access import AccessRole, AskedEngine, requires
+from quire.server.command_ids import CommandId
 from quire.server.json_answers import (
     LARGEST,
     AnswerShape,
     Body,
-    IdempotencyKey,
     Number,
     answer_json,
 )
@@ -77,7 +77,7 @@ def _answer_change(run: int, changed: bool | int) -> Response:
 
 
 @router.post("/v1/runs/{run}/pause", response_model=ChangeShape)
-def pause_run(engine: AskedEngine, run: Number, command: IdempotencyKey = None) -> Response:
+def pause_run(engine: AskedEngine, run: Number, command: CommandId = None) -> Response:
     """Send nothing more for a run; calls that are out are still collected."""
     return _answer_change(run, engine.commands.pause(RunId(run), command))
 
@@ -87,7 +87,7 @@ def resume_run(
     engine: AskedEngine,
     run: Number,
     asked: ResumeBody | None = None,
-    command: IdempotencyKey = None,
+    command: CommandId = None,
 ) -> Response:
     """Lift every hold of a run, and change what it may spend where a budget is given."""
     budget = asked.budget_usd if asked else None
@@ -96,14 +96,14 @@ def resume_run(
 
 
 @router.post("/v1/runs/{run}/cancel", response_model=ChangeShape)
-def cancel_run(engine: AskedEngine, run: Number, command: IdempotencyKey = None) -> Response:
+def cancel_run(engine: AskedEngine, run: Number, command: CommandId = None) -> Response:
     """End a run: what is not sent yet never is, what is out is still collected."""
     return _answer_change(run, engine.commands.cancel(RunId(run), command))
 
 
 @router.post("/v1/runs/{run}/retry", response_model=ChangeShape)
 def retry_run(
-    engine: AskedEngine, run: Number, asked: RetryBody | None = None, command: IdempotencyKey = None
+    engine: AskedEngine, run: Number, asked: RetryBody | None = None, command: CommandId = None
 ) -> Response:
     """Owe what failed again, with fresh tries; or what is stale."""
     said = asked or RetryBody()
@@ -113,7 +113,7 @@ def retry_run(
 
 @router.post("/v1/runs/{run}/stop-after", response_model=ChangeShape)
 def stop_run_after(
-    engine: AskedEngine, run: Number, asked: StopAfterBody, command: IdempotencyKey = None
+    engine: AskedEngine, run: Number, asked: StopAfterBody, command: CommandId = None
 ) -> Response:
     """Hold a run when a stage is over; its critics belong to it."""
     return _answer_change(run, engine.commands.stop_after(RunId(run), asked.stage, command))
@@ -121,7 +121,7 @@ def stop_run_after(
 
 @router.post("/v1/runs/{run}/rerun", response_model=ChangeShape)
 def rerun_stages(
-    engine: AskedEngine, run: Number, asked: RerunBody, command: IdempotencyKey = None
+    engine: AskedEngine, run: Number, asked: RerunBody, command: CommandId = None
 ) -> Response:
     """Ask a stage and all after it again, and pay again."""
     return _answer_change(run, engine.commands.rerun(RunId(run), asked.from_stage, command))
@@ -132,7 +132,7 @@ def regate_run(
     engine: AskedEngine,
     run: Number,
     asked: RegateBody | None = None,
-    command: IdempotencyKey = None,
+    command: CommandId = None,
 ) -> Response:
     """Judge stored answers with the gates as they are now, for nothing, and say what changes."""
     said = asked or RegateBody()
@@ -142,7 +142,7 @@ def regate_run(
 
 @router.post("/v1/runs/{run}/waive", response_model=ChangeShape)
 def waive_tasks(
-    engine: AskedEngine, run: Number, asked: WaiveBody, command: IdempotencyKey = None
+    engine: AskedEngine, run: Number, asked: WaiveBody, command: CommandId = None
 ) -> Response:
     """Let an exact run go on without some of its failed tasks."""
     for task in asked.tasks:

@@ -9,7 +9,8 @@ from pydantic import BaseModel
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.reviews import InboxFilter
 from quire.server.access import AskedEngine
-from quire.server.json_answers import LARGEST, Cursor, IdempotencyKey, Limit, Number
+from quire.server.command_ids import CommandId
+from quire.server.json_answers import LARGEST, Cursor, Limit, Number
 from quire.server.reviewers import Reviewer, Viewer, reviewer_name
 from quire.server.routes.review_bodies import (
     ApproveBody,
@@ -161,7 +162,7 @@ def approve_item(
     body: ApproveBody,
     principal: Reviewer,
     engine: AskedEngine,
-    command: IdempotencyKey = None,
+    command: CommandId = None,
 ) -> DecisionResultBody:
     """Confirm a result: no machine replaces it any more."""
     who = reviewer_name(principal, body.who)
@@ -175,7 +176,7 @@ def edit_item(
     body: EditBody,
     principal: Reviewer,
     engine: AskedEngine,
-    command: IdempotencyKey = None,
+    command: CommandId = None,
 ) -> DecisionResultBody:
     """Put data in the place of a result; the gates of its stage must take it."""
     who, data = reviewer_name(principal, body.who), body.data
@@ -194,7 +195,7 @@ def reject_item(
     body: RejectBody,
     principal: Reviewer,
     engine: AskedEngine,
-    command: IdempotencyKey = None,
+    command: CommandId = None,
 ) -> DecisionResultBody:
     """Refuse a result: it is asked again, with the note."""
     who = reviewer_name(principal, body.who)
@@ -208,7 +209,7 @@ def undo_decision(
     body: UndoBody,
     principal: Reviewer,
     engine: AskedEngine,
-    command: IdempotencyKey = None,
+    command: CommandId = None,
 ) -> DecisionResultBody:
     """Take a decision back: the earlier result stands again."""
     who = reviewer_name(principal, body.who)
@@ -235,7 +236,7 @@ def decide_bulk(
     body: BulkBody,
     principal: Reviewer,
     engine: AskedEngine,
-    command: IdempotencyKey = None,
+    command: CommandId = None,
 ) -> BulkResultBody:
     """Approve or reject all that a filter takes; what others hold is left to them."""
     decided = engine.review.decide_bulk(

@@ -15,13 +15,13 @@ from quire.engine.json_views.run_views import (
 )
 from quire.engine.status_json import run_json
 from quire.server.access import AccessRole, AskedEngine, requires
+from quire.server.command_ids import CommandId
 from quire.server.json_answers import (
     FIRST,
     LARGEST,
     USUAL_ITEMS,
     AnswerShape,
     Cursor,
-    IdempotencyKey,
     Limit,
     Number,
     Page,
@@ -110,7 +110,7 @@ def list_runs(
     dependencies=[requires(AccessRole.OPERATOR)],
 )
 def start_run(
-    engine: AskedEngine, asker: Asker, asked: NewRun, command: IdempotencyKey = None
+    engine: AskedEngine, asker: Asker, asked: NewRun, command: CommandId = None
 ) -> Response:
     """Start a run, or go on with that of the same order; workers carry it out."""
     order = engine.orders.resolve(

@@ -106,6 +106,12 @@ UPDATE tasks SET waived_at = :now
 WHERE workspace_id = :workspace AND state = 'failed' AND waived_at IS NULL AND judged_result_id IN (
     SELECT id FROM results WHERE task_id = :id)
 
+-- name: has_command_of_other_body
+-- Whether a key was used for the same command with another body: ids are one digest after the other.
+SELECT 1 FROM commands
+WHERE workspace_id = :workspace AND id > :first AND id < :last AND substr(id, 1, 64) <> :id
+LIMIT 1
+
 -- name: has_command
 SELECT 1 FROM commands WHERE workspace_id = :workspace AND id = :id
 
