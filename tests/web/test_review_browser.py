@@ -97,6 +97,23 @@ def test_who_only_looks_gives_no_name_and_is_asked_at_the_first_decision(
         ] == [(tasks[1], "approve", "Ann")]
 
 
+def test_one_of_many_decisions_is_taken_back_under_decisions(tmp_path: Path, page: Page) -> None:
+    tasks = answer_texts(tmp_path, clauses(3))
+    with serve_site(tmp_path, workers=0) as site:
+        open_review(page, site, "Ann")
+        page.get_by_role("button", name="Decide about all of these").click()
+        page.get_by_role("button", name="Approve 3").click()
+        page.get_by_text("3 approved; each can be taken back").get_by_role("link").click()
+        page.get_by_role("button", name=f"Undo the decision about #{tasks[1]}").click()
+        expect(page.get_by_text("(taken back since)")).to_be_visible()
+        expect(page.get_by_role("button", name="Undo the decision")).to_have_count(2)
+        assert axe_violations(page) == []
+
+        last = site.engine.review.decisions(1).decisions[0]
+        assert (last.task_id, last.move, last.who) == (tasks[1], "undo", "Ann")
+        assert site.engine.review.item(tasks[1]).review_state == "unreviewed"
+
+
 def test_an_edit_with_a_mistake_stays_open_and_says_so_at_its_field(
     tmp_path: Path, page: Page
 ) -> None:

@@ -170,6 +170,7 @@ def show_decisions(
         decisions=[_decision_view(decision) for decision in page.decisions],
         next=page.next,
         cursor=cursor,
+        may_decide=principal.role >= AccessRole.REVIEWER,
     )
 
 

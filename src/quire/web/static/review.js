@@ -371,7 +371,7 @@ function skip(event) {
 async function undo() {
   const article = open ? items.get(open) : null;
   const task = history_.pop() ?? (article?.dataset.undoable ? open : null);
-  if (!task) { tell("there is nothing to undo here"); return; }
+  if (!task) { tell("nothing was decided on this page since it was opened: Decisions takes back what was decided before"); return; }
   await queue.idle();
   const before = lineOf(task)?.dataset.review;
   const done = await attempt(() => queue.push(task, "undo", { ...reviewer.body }));

@@ -79,4 +79,8 @@ async function decide(run, reviewer, move) {
 }
 
 const said = sessionStorage.getItem("after bulk");
-if (said) { sessionStorage.removeItem("after bulk"); tell(said); }
+if (said) {
+  sessionStorage.removeItem("after bulk");
+  const decisions = element("a", { href: location.pathname.replace(/review$/, "decisions") }, "Decisions");
+  tell(element("span", {}, `${said}; each can be taken back under `, decisions));
+}
