@@ -117,6 +117,16 @@ def test_what_cannot_be_read_is_refused_at_its_field(tmp_path: Path, page: Page)
     assert (told["budget_usd"], told["limit"], told["policy"]["deadline"]) == (5, 7, "2h")
 
 
+def test_the_plan_accounts_for_every_block(tmp_path: Path, page: Page) -> None:
+    with serve_site(tmp_path, workers=0) as site:
+        load_example(site.engine)
+        (tmp_path / "again.md").write_text("It is so.\n\nIt is not.\n\nIt is so.\n")
+        page.goto(f"{site.url}/new?schema=clauses&model=simulated/small")
+        page.set_input_files("#files", tmp_path / "again.md")
+        expect(page.locator("#plan-words")).to_contain_text("2 tasks in 1 call · 1 block more says")
+        expect(page.locator("#plan-why")).to_contain_text("asking every block anew")
+
+
 def test_a_broken_schema_takes_its_plan_and_price_along(tmp_path: Path, page: Page) -> None:
     with serve_site(tmp_path, workers=0) as site:
         load_example(site.engine)

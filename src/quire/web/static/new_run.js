@@ -257,6 +257,7 @@ function showVariants(base) {
   }));
   const why = [];
   if (base.recommended && variants.length > 1) why.push(`${base.recommended} is recommended: it costs the least ${base.recommended.includes("batch") ? "of all" : "without waiting for a batch"}, ${base.saving_percent} % less than one call for each ${base.per ?? "block"}`);
+  if (variants.length && (base.answered.blocks || base.answered.repeated)) why.push("these prices are of asking every block anew; Start names what is really asked");
   if (base.route?.problem) why.push(base.route.problem);
   if (base.oversized) why.push(`${count(base.oversized, "block")} cannot fit the model's window`);
   if (base.stages) why.push(base.stages.map((stage) => `${stage.stage}: ${count(stage.calls, "call")}, ${dollars(stage.cost_usd)}`).join(" · "));
@@ -265,7 +266,9 @@ function showVariants(base) {
 
 function showPlan(exact) {
   const answered = exact.answered.blocks ? ` · ${exact.answered.blocks.toLocaleString("en")} answered before, free` : "";
-  at("plan-words").textContent = `${count(exact.documents, "document")}, ${count(exact.asked.tasks, "task")} in ${count(exact.asked.calls, "call")}${answered}${exact.simulated ? " · simulated: no money is spent" : ""}`;
+  const again = exact.answered.repeated;
+  const repeated = again ? ` · ${count(again, "block")} more ${again === 1 ? "says" : "say"} the same as another: asked once` : "";
+  at("plan-words").textContent = `${count(exact.documents, "document")}, ${count(exact.asked.tasks, "task")} in ${count(exact.asked.calls, "call")}${repeated}${answered}${exact.simulated ? " · simulated: no money is spent" : ""}`;
 }
 
 function showButtons() {
