@@ -8,6 +8,12 @@ import pytest
 from tests.cli.conftest import EXAMPLES, SCHEMA, Quire
 
 
+def test_init_says_where_to_go_on_in_a_browser_or_here(quire: Quire) -> None:
+    last = quire("init").stdout.splitlines()[-1]
+
+    assert last.startswith("next: quire serve, for the browser; or quire ingest FILES")
+
+
 def test_init_writes_settings_and_makes_the_ledger(quire: Quire, folder: Path) -> None:
     quire("init")
 

@@ -58,7 +58,7 @@ def init(context: typer.Context) -> None:
         )
         if made_key:
             say(f"{made_key.name} guards stored keys: keep it, and keep it to yourself")
-        say("next: quire ingest FILES, then quire schema add FILE")
+        say("next: quire serve, for the browser; or quire ingest FILES, quire schema add FILE")
 
 
 def _settings_text(url: str) -> str:
