@@ -225,3 +225,29 @@ def test_people_who_signed_in_decide_as_themselves(client: TestClient, tasks: li
 
     assert "signed in as Rae" in other["error"]["message"]
     assert get(client, "/v1/runs/1/decisions")["items"][0]["who"] == "Rae"
+
+
+@pytest.mark.parametrize("move", ["approve", "edit", "reject"])
+def test_an_answer_that_was_not_seen_is_not_decided_about(
+    client: TestClient, tasks: list[int], move: str
+) -> None:
+    path, said = f"/v1/tasks/{tasks[0]}", {"approve": {}, "edit": {"changes": {"party": "Tenant"}}}
+    body = {**ANN, **said.get(move, {"note": "the tenant pays"})}
+    seen = get(client, path)["result_id"]
+    post(client, f"{path}/edit", **ANN, changes={"headline": "Another"})
+    now = get(client, path)
+
+    refused = post(client, f"{path}/{move}", 409, key="k", **body, result=seen)["error"]
+
+    assert "look at it again" in refused["message"]
+    assert get(client, path)["result_id"] == now["result_id"]
+    if move != "approve":  # what was edited is not approved again
+        taken = post(client, f"{path}/{move}", key="l", **body, result=now["result_id"])
+        assert taken["changed"] is True
+
+
+def test_an_answer_that_was_seen_is_approved(client: TestClient, tasks: list[int]) -> None:
+    path = f"/v1/tasks/{tasks[0]}"
+    seen = get(client, path)["result_id"]
+
+    assert post(client, f"{path}/approve", **ANN, result=seen)["changed"] is True

@@ -129,24 +129,43 @@ class ReviewAdmin:
             return tuple(tx.reviews.leases_of_run(RunId(run), self._now()))
 
     def approve(
-        self, task: int, who: str, *, note: str = "", command: str | None = None
+        self,
+        task: int,
+        who: str,
+        *,
+        note: str = "",
+        command: str | None = None,
+        seen: int | None = None,
     ) -> DecisionResult:
-        """Confirm a result: no machine replaces it."""
-        act = DecisionRequest(who, self._now(), command, note)
+        """Confirm a result, that which was seen if it is named: no machine replaces it."""
+        act = DecisionRequest(who, self._now(), command, note, seen)
         return self._decide(task, lambda tx, spec: approve(tx, spec, TaskId(task), act))
 
     def edit(
-        self, task: int, data: Json, who: str, *, note: str = "", command: str | None = None
+        self,
+        task: int,
+        data: Json,
+        who: str,
+        *,
+        note: str = "",
+        command: str | None = None,
+        seen: int | None = None,
     ) -> DecisionResult:
         """Put a person's own data in the place of a result; its stage's gates judge it."""
-        act = DecisionRequest(who, self._now(), command, note)
+        act = DecisionRequest(who, self._now(), command, note, seen)
         return self._decide(task, lambda tx, spec: edit(tx, spec, TaskId(task), data, act))
 
     def reject(
-        self, task: int, note: str, who: str, *, command: str | None = None
+        self,
+        task: int,
+        note: str,
+        who: str,
+        *,
+        command: str | None = None,
+        seen: int | None = None,
     ) -> DecisionResult:
         """Refuse a result; it is asked again with the note."""
-        act = DecisionRequest(who, self._now(), command)
+        act = DecisionRequest(who, self._now(), command, seen=seen)
         return self._decide(task, lambda tx, spec: reject(tx, spec, TaskId(task), note, act))
 
     def undo(

@@ -145,6 +145,8 @@ def _open_decision(
             f"run {spec.run_id} is cancelled, and nothing is asked again in it;"
             f" `quire retry {spec.run_id}` opens it again, then reject"
         )
+    if found.result_id is not None and request.seen not in (None, found.result_id):
+        raise _overtaken_error(found)
     result = _check_decidable(tx, spec, found, move)
     check_not_held(tx, task, request)
     withdraw_critics(tx, result)
@@ -196,7 +198,7 @@ def _check_decidable(
 
 
 def _overtaken_error(found: TaskForDecision) -> IllegalMove:
-    return IllegalMove(f"the answer of task {found.id} changed just now; look at it again")
+    return IllegalMove(f"the answer of task {found.id} changed; look at it again")
 
 
 def _confirm_result(

@@ -18,6 +18,7 @@ class DecisionRequest(NamedTuple):
     now: datetime
     command: str | None = None
     note: str = ""
+    seen: int | None = None  # the result that was looked at; None: nobody says
 
     @property
     def reviewer(self) -> str:

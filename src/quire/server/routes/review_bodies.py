@@ -253,11 +253,22 @@ class WhoBody(Body):
     who: str = Field("", max_length=100)
 
 
-class ApproveBody(WhoBody):
-    """Who approves, and a note that is kept."""
+class NoteBody(WhoBody):
+    """Who decides, and a note that is kept."""
+
+    note: str = Field("", max_length=2000)
+
+
+class ApproveBody(NoteBody):
+    """Who approves, which result they saw, and a note that is kept."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"who": "Ann", "note": "seen"}]})
-    note: str = Field("", max_length=2000)
+    result: int | None = Field(
+        None,
+        ge=1,
+        le=LARGEST,
+        description="`result_id` that was seen; refused where another stands.",
+    )
 
 
 class RejectBody(ApproveBody):
@@ -302,7 +313,7 @@ class TasksBody(WhoBody):
     tasks: list[Annotated[int, Field(ge=1, le=LARGEST)]] = Field(max_length=500)
 
 
-class BulkBody(ApproveBody):
+class BulkBody(NoteBody):
     """One decision about all that a filter takes."""
 
     model_config = ConfigDict(

@@ -166,7 +166,7 @@ def approve_item(
 ) -> DecisionResultBody:
     """Confirm a result: no machine replaces it any more."""
     who = reviewer_name(principal, body.who)
-    decided = engine.review.approve(task, who, note=body.note, command=command)
+    decided = engine.review.approve(task, who, note=body.note, command=command, seen=body.result)
     return DecisionResultBody.model_validate(decided)
 
 
@@ -185,7 +185,7 @@ def edit_item(
             raise UsageError("send the whole data, or the changes; not both")
         before = engine.review.item(task).data
         data = {**(before if isinstance(before, Mapping) else {}), **body.changes}
-    decided = engine.review.edit(task, data, who, note=body.note, command=command)
+    decided = engine.review.edit(task, data, who, note=body.note, command=command, seen=body.result)
     return DecisionResultBody.model_validate(decided)
 
 
@@ -199,7 +199,7 @@ def reject_item(
 ) -> DecisionResultBody:
     """Refuse a result: it is asked again, with the note."""
     who = reviewer_name(principal, body.who)
-    decided = engine.review.reject(task, body.note, who, command=command)
+    decided = engine.review.reject(task, body.note, who, command=command, seen=body.result)
     return DecisionResultBody.model_validate(decided)
 
 

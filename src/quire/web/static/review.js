@@ -228,6 +228,9 @@ function count(change) {
   document.getElementById("left").textContent = left.toLocaleString("en");
 }
 
+// The answer that was shown: a decision about another is refused.
+const seen = (article) => (article?.dataset.result ? { result: Number(article.dataset.result) } : {});
+
 // Decides about the open item, and shows the next one at once; what is refused comes back.
 function decide(move, body, event) {
   const task = open;
@@ -238,7 +241,7 @@ function decide(move, body, event) {
   items.held.delete(task);
   settleLine(lineOf(task), PAST[move], "by you");
   if (wanted) count(-1);
-  queue.push(task, move, { ...reviewer.body, ...body }).then(
+  queue.push(task, move, { ...reviewer.body, ...seen(article), ...body }).then(
     () => { if (open !== task) items.forget(task); },
     (error) => bringBack(task, move, error, wanted),
   );
@@ -308,7 +311,7 @@ async function save(event) {
   form.inert = true;
   form.setAttribute("aria-busy", "true");
   try {
-    await queue.push(task, "edit", { ...reviewer.body, changes });
+    await queue.push(task, "edit", { ...reviewer.body, ...seen(items.get(task)), changes });
   } catch (error) {
     form.inert = false;
     form.removeAttribute("aria-busy");
