@@ -20,6 +20,7 @@ from quire.server.json_answers import (
     answer_page,
     read_cursor,
 )
+from quire.server.stream_access import while_let_in
 
 router = APIRouter(tags=["events"], dependencies=[requires(AccessRole.VIEWER)])
 STREAM = "text/event-stream"
@@ -67,7 +68,7 @@ async def list_events(  # noqa: PLR0913, PLR0917 - each is a part of the request
         topic, engine, None if begin_after is None else min(int(begin_after), LARGEST)
     )
     return StreamingResponse(
-        messages,
+        while_let_in(request, messages),
         media_type=STREAM,
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
