@@ -88,6 +88,7 @@ async def follow_together(
     await asyncio.to_thread(followed.pause_and_resume)
     newest = followed.events()[-1]
     await asyncio.to_thread(wait_until, lambda: all(events[-1] == newest for events in seen))
+    over.set()  # asyncio.wait_for of Python 3.11 may lose a cancellation to news that comes with it
     for task in tasks:
         task.cancel()
     for task in tasks:
