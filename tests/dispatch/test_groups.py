@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 from quire.domain.accounts import Level, Pool
@@ -44,6 +45,29 @@ def test_a_limit_that_binds_lets_calls_go_in_groups(world: Worlds) -> None:
 
     claims = runtime.reached["after_claim"]
     assert claims <= 20  # of sixteen, as many as may be under way; of four, it would be thirty
+
+
+class StoppedClock(CountingRuntime):
+    """A clock that stands still: whoever waits for a moment waits for ever."""
+
+    def __init__(self) -> None:
+        """Stop."""
+        super().__init__()
+        self._moment = super().now()
+
+    def now(self) -> datetime:
+        """Say the same for ever."""
+        return self._moment
+
+
+def test_answers_let_more_of_the_first_calls_go_without_a_wait(tmp_path: Path) -> None:
+    here = World(str(tmp_path / "quire.db"), runtime=StoppedClock())
+    here.ingest(sentences(120))
+
+    run = here.start(pack_size=1, concurrency=64)
+
+    assert run.wait().done == 120
+    here.close()
 
 
 def test_the_first_calls_go_after_one_sweep_and_one_packing(tmp_path: Path) -> None:

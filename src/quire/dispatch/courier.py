@@ -23,7 +23,7 @@ from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.admit import LONGEST_REST, least_group
 from quire.pipeline.calls.claim import Outgoing, ReturnedCall, Sender, claim, receive
 from quire.pipeline.calls.open_lanes import open_lanes
-from quire.pipeline.contexts import LaneContext
+from quire.pipeline.contexts import LaneContext, LaneRest
 from quire.planning.provider_limits import (
     FIRST_WINDOW,
     FIRST_WINDOW_OF_OWN_SERVERS,
@@ -93,7 +93,7 @@ class Courier:
         self._back: list[ReturnedCall] = []
         self._back_since = datetime.min.replace(tzinfo=UTC)  # when the first of them came
         self._enough = 1  # of them are a group that is worth a commit
-        self._rest_until = self._back_since  # the limits let no group of calls go before
+        self._rest = LaneRest(self._back_since)  # the limits let no group of calls go before
         self._alarm: asyncio.TimerHandle | None = None
         self._failing = 0  # calls in a row that came to nothing
         self._pushbacks: dict[str, Pushback] = {}  # that go on, by model
@@ -159,12 +159,16 @@ class Courier:
         return self.in_flight <= self.most - least_group(self.most)
 
     def _is_resting(self, now: datetime) -> bool:
-        return NOTHING < self._rest_until - now <= LONGEST_REST  # a clock may be set back
+        if self._rest.unheard and self._back and self._is_enough(now):
+            return False
+        return NOTHING < self._rest.until - now <= LONGEST_REST  # a clock may be set back
 
     def _is_group(self, now: datetime) -> bool:
-        """Whether what came back is worth a commit: enough, or nothing more is to be expected."""
-        if self._is_resting(now):  # it is stored with the next claim
-            return False
+        """Whether what came back is to be stored; while calls rest, that is with the next claim."""
+        return not self._is_resting(now) and self._is_enough(now)
+
+    def _is_enough(self, now: datetime) -> bool:
+        """Whether what came back is worth a commit: a group, or nothing more is to be expected."""
         if len(self._back) >= self._enough:
             return True
         return not self._sends or not NOTHING <= now - self._back_since < GATHER
@@ -173,7 +177,9 @@ class Courier:
         """See to it that a step follows when the rest is over, or what came back waited enough."""
         if self._alarm is not None or not (self._back or self._is_resting(now)):
             return
-        due = self._rest_until if self._is_resting(now) else self._back_since + GATHER
+        due = self._rest.until if self._is_resting(now) else self._back_since + GATHER
+        if self._rest.unheard and self._back:
+            due = min(due, self._back_since + GATHER)
         seconds = max(0.0, (due - now).total_seconds())
         self._alarm = asyncio.get_running_loop().call_later(seconds, self._ring)
 
@@ -249,7 +255,7 @@ class Courier:
         except BaseException:  # what was noted of this transaction may not be so
             self._accounts.forget()
             self._contexts.primed.clear()
-            self._rest_until = now
+            self._rest = LaneRest(now)
             raise
 
     def _claim(
@@ -261,7 +267,7 @@ class Courier:
         lanes = open_lanes(tx, self._contexts, now, self.only)
         lanes = self._rotate_lanes([lane for lane in lanes if lane.route == DIRECT])
         shares = Counter(lane.model for lane in lanes)
-        rests: list[datetime] = []
+        rests: list[LaneRest] = []
         for lane in lanes:
             context = self._contexts.of_lane(tx, lane)
             if context.embeds and not tx.requests.count_queued_in_lane(lane.id, 1):
@@ -274,12 +280,12 @@ class Courier:
             sender = Sender(worker, account)
             claimed = claim(tx, self._contexts, context, sender, share, now)
             rests.append(self._contexts.rests[lane.id])
-            short = short or (len(claimed) < share and rests[-1] <= now)
+            short = short or (len(claimed) < share and rests[-1].until <= now)
             out[lane.model] += len(claimed)
             outgoing.extend(claimed)
             if claimed:
                 self._last_lane = lane.id
-        self._rest_until = min(rests, default=now)
+        self._rest = min(rests, default=LaneRest(now))
         return outgoing, short
 
     def _window_of(self, tx: Transaction, context: LaneContext, now: datetime) -> int:

@@ -195,6 +195,13 @@ class LaneContext:
         return most + written * (writing - price.input)
 
 
+class LaneRest(NamedTuple):
+    """A while in which no calls of a lane go."""
+
+    until: datetime
+    unheard: bool = False  # nothing is known of its limits: answers show that more may go
+
+
 class Sizes(NamedTuple):
     """What a stage's own answers taught about sizes."""
 
@@ -229,7 +236,7 @@ class Contexts:
         self.sent_calls: dict[Pool, SentSoFar] = {}  # to pools that refused nothing so far
         # when they were read, and the newest version of each by its name and model
         self.limit_profiles: tuple[datetime, dict[tuple[str, str], Limits]] | None = None
-        self.rests: dict[LaneId, datetime] = {}  # until when the limits let no group of calls go
+        self.rests: dict[LaneId, LaneRest] = {}  # while the limits let no group of calls go
         self.funded_runs: set[RunId] = set()  # whose spending is bounded, when lanes were last read
         self.runs_without_plugins: set[RunId] = set()  # runs that name what is not installed here
         self.runs_with_broken_plugins: set[RunId] = set()  # runs whose grouping broke here

@@ -70,6 +70,7 @@ class Admission(NamedTuple):
     calls: int  # of them may go now
     needs: Sequence[Need]  # as they were reckoned; none where nothing limits the calls
     rest: timedelta  # until as many as were asked for may go, or some of them
+    unheard: bool = False  # it only waits to hear of calls that are out: their answers end it
 
 
 def pool_of(context: LaneContext, account: Account) -> Pool:
@@ -139,7 +140,7 @@ def _admit_unheard(contexts: Contexts, pool: Pool, sizes: Sequence[int], at: int
         sofar = contexts.sent_calls[pool] = note_sent(sofar, sizes[:count], at)
     if count < len(sizes):
         wait = seconds_until_heard(sofar, at)
-    return Admission(count, (), min(timedelta(seconds=wait), LONGEST_REST))
+    return Admission(count, (), min(timedelta(seconds=wait), LONGEST_REST), unheard=True)
 
 
 def least_group(most: int) -> int:

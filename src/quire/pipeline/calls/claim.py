@@ -65,7 +65,7 @@ from quire.pipeline.calls.record import (
 from quire.pipeline.calls.refusals import note_answered
 from quire.pipeline.calls.render import unchanged_requests
 from quire.pipeline.calls.stored_texts import verified_texts
-from quire.pipeline.contexts import Contexts, LaneContext
+from quire.pipeline.contexts import Contexts, LaneContext, LaneRest
 from quire.planning.call_health import SentCall
 from quire.planning.fallbacks import weaken_call
 from quire.planning.learnt_rates import RefusedCall
@@ -155,10 +155,12 @@ def _next_requests(
     needs = admission.needs if admission else ()
     count = admission.calls if admission else len(queued)
     more = len(waiting) >= most or count < len(queued)  # waits to go
-    rest = admission.rest if admission and more else NO_REST
+    rest, unheard = admission.rest if admission and more else NO_REST, False
     if len(queued) < len(waiting):  # until calls that are out release something
         rest = LONGEST_REST
-    contexts.rests[context.lane_id] = now + rest
+    elif admission:
+        unheard = admission.unheard
+    contexts.rests[context.lane_id] = LaneRest(now + rest, unheard)
     return _Affordable(queued[:count], needs, purse)
 
 
