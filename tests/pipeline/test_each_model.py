@@ -8,6 +8,7 @@ from quire.domain.data import JsonObject
 from quire.domain.models import Usage
 from quire.domain.pricing import price_call
 from quire.domain.requests import Reply, Stop
+from quire.pipeline.calls import learn
 from quire.providers.catalog import CATALOG
 from tests.ledger.raw import Raw
 from tests.pipeline.recipe_stages import recipe, record_stage, task_states
@@ -19,23 +20,28 @@ BOTH = ("simulated/large", "simulated/small")  # windows of 200,000 and of 32,00
 READ = Usage(input=1000, output=100)
 
 
-def test_packs_fit_the_window_of_the_model_that_reads_them(world: Worlds) -> None:
+def test_packs_fit_the_window_of_the_model_that_reads_them(
+    world: Worlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learn, "LEARN_AFTER", 100)  # soon, and often
     here = world()
-    here.ingest([f"{number}: {'word and another ' * 400}" for number in range(1200)])
+    here.ingest([f"{number}: {'word and another ' * 400}" for number in range(150)])
 
     stage = record_stage("facts", "each_block", "Read.", models=BOTH)
     run = here.engine.run(recipe=recipe(stage), pack_size=25, concurrency=2)
     ended = run.wait()
 
-    assert task_states(here.engine, run) == {"facts": {"done": 2400}}
+    assert task_states(here.engine, run) == {"facts": {"done": 300}}
     with here.engine.ledger.snapshot() as tx:
         sent = [
-            (attempt.model, attempt.state)
+            (attempt.model, attempt.state, line.tasks)
             for line in tx.views.list_requests(run.id, 0, 1000)
             for attempt in tx.views.attempts_of_request(line.id)
         ]
-    assert {state for _, state in sent} == {"settled"}
-    assert {model for model, _ in sent} == set(BOTH)
+    assert {state for _, state, _ in sent} == {"settled"}
+    large, small = (max(tasks for model, _, tasks in sent if model == name) for name in BOTH)
+    assert large == 25
+    assert small <= 12  # a window of 32,000 tokens, with room to answer
     assert ended.calls == len(sent)
 
 
