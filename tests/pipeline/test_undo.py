@@ -75,6 +75,42 @@ def test_an_edit_that_is_undone_makes_way_for_what_stood_before(world: Worlds) -
     assert run.wait().state == RunState.FINISHED
 
 
+@pytest.mark.parametrize("move", ["edit", "reject"])
+def test_what_was_made_from_the_result_that_stands_again_is_stale_no_longer(
+    world: Worlds, move: str
+) -> None:
+    here = world()
+    run = start_run(here)
+    run.wait()
+    task = tasks_of(here, run, "summary")[0]
+    if move == "edit":
+        run.edit(task, {"text": "Mended."}, who="Ada")
+    else:
+        run.reject(task, "too short", who="Ada")
+    assert stale_counts(here, run) == {"points": 2}
+
+    outcome = here.engine.review.undo(task, "Ada")
+
+    assert outcome.stale == 0
+    assert stale_counts(here, run) == {}
+    assert here.engine.review.counts(run.id).by_reason["stale"] == 0
+
+
+def test_a_result_with_another_changed_input_stays_stale_after_an_undo(world: Worlds) -> None:
+    here = world()
+    run = start_run(here)
+    run.wait()
+    first, second, *_ = tasks_of(here, run, "points")
+    run.edit(first, {"text": "Mended."}, who="Ada")
+    run.edit(second, {"text": "Mended too."}, who="Ada")
+
+    here.engine.review.undo(second, "Ada")
+    assert stale_counts(here, run) == {"digest": 1}
+    here.engine.review.undo(first, "Ada")
+
+    assert stale_counts(here, run) == {}
+
+
 def test_what_was_approved_before_an_edit_is_approved_again(world: Worlds) -> None:
     here = world()
     run = start_run(here, stages=(SUMMARY,), count=1)

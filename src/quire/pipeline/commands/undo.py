@@ -154,6 +154,8 @@ def _restore_task(
     if dependants and stood.state == TaskState.DONE:
         release(tx, spec, [task], request.now)
     stale = tx.lineage.mark_stale([task], request.now) if dependants else 0
+    if dependants:
+        tx.lineage.unmark_stale([task], request.now)
     if dependants or stood.state == TaskState.PROPOSED:
         reset_dependants(tx, spec, [recipe_stage, *dependants], request.now)
     return stale

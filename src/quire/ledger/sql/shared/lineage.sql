@@ -189,6 +189,14 @@ UPDATE tasks SET stale_since = CASE WHEN EXISTS (
     WHERE ti.task_id = tasks.id AND coalesce(ti.used_result_id, 0) <> coalesce(r.id, 0)) THEN CAST(:now AS INTEGER) ELSE NULL END
 WHERE workspace_id = :workspace AND judged_result_id IS NULL AND id IN (:ids...)
 
+-- name: stale_without_cause
+-- Marked tasks that read these, and used of all that they read what is current now.
+SELECT t.id FROM task_inputs read JOIN tasks t ON t.id = read.task_id AND t.workspace_id = :workspace
+WHERE read.input_task_id IN (:ids...) AND t.stale_since IS NOT NULL AND t.state IN ('done', 'proposed') AND NOT EXISTS (
+    SELECT 1 FROM task_inputs ti JOIN tasks i ON i.id = ti.input_task_id AND i.workspace_id = :workspace
+    LEFT JOIN results r ON r.task_id = i.id AND r.superseded_at IS NULL AND i.state IN ('done', 'proposed')
+    WHERE ti.task_id = t.id AND coalesce(ti.used_result_id, 0) <> coalesce(r.id, 0))
+
 -- name: count_stale
 SELECT s.name, count(*) FROM tasks t JOIN stages s ON s.id = t.stage_id
 WHERE t.workspace_id = :workspace AND s.run_id = :run AND t.stale_since IS NOT NULL AND t.state IN ('done', 'proposed') GROUP BY s.id, s.name ORDER BY s.id
