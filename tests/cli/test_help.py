@@ -30,6 +30,7 @@ COMMANDS = [
         "judge export",
         "judge report",
     ),
+    *("review", "audit", "decisions", "undo"),
     *("rehearse", "rehearse serve", "rehearse run", "local", "local install", "local serve"),
 ]
 HEAVY = {

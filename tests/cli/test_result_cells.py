@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.cli.results import _json_cell, _print_notes
+from quire.cli.results import field_text, _print_notes
 from tests.pipeline.scripted_model import let_model_say
 from tests.world import World
 
@@ -14,7 +14,7 @@ from tests.world import World
     [(2020, "2020"), ([2020, 1999], "2020, 1999"), (True, "yes"), (None, "–"), (1.5, "1.5")],
 )
 def test_numbers_of_results_are_shown_as_they_are(value: object, shown: str) -> None:
-    assert _json_cell(value) == shown
+    assert field_text(value) == shown
 
 
 def test_what_was_read_in_another_form_is_told_below_the_table(

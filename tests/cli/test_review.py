@@ -82,6 +82,19 @@ def test_a_person_decides_with_single_keys(run: int, terminal: Terminal) -> None
         assert edited["review"] == "edited"
 
 
+def test_after_an_undo_the_item_that_was_decided_about_is_shown(terminal: Terminal) -> None:
+    for keys, shown in (
+        ("", "▌ Block 0"),
+        ("j", "▌ Block 1"),
+        ("a", "▌ Block 2"),
+        ("u", "▌ Block 1"),
+        ("j", "▌ Block 2"),
+        ("q", "0 decisions; 6 left"),
+    ):
+        terminal.press(keys)
+        terminal.expect(shown)
+
+
 def test_what_cannot_be_edited_so_is_told_and_the_item_stays(run: int, terminal: Terminal) -> None:
     terminal.expect("6 left")
     terminal.press("e")
@@ -113,6 +126,10 @@ def test_without_a_terminal_the_inbox_is_listed(quire: Quire, run: int) -> None:
 
     assert "no terminal to press keys in" in shown.stderr
     assert "6 items" in shown.stdout
+    heading, _, first = shown.stdout.splitlines()[:3]
+    assert heading.split()[-2:] == ["words", "topic"]
+    assert "one" in first
+    assert '{"' not in shown.stdout
     listed = json.loads(quire("review", run, "--json", "--filter", "text=thing3").stdout)
     assert [item["block_index"] for item in listed["items"]] == [3]
     assert "0 items" in quire("review", run, "--list", "--filter", "reason=stale").stdout
@@ -141,6 +158,43 @@ def test_a_decision_is_taken_back(quire: Quire, run: int) -> None:
 
     assert f"the last decision about task {task} of extract is undone" in undone.stdout
     assert [move for move, _, _ in decisions(run)] == ["approve", "undo"]
+
+
+def test_decisions_are_listed_with_the_number_that_undo_takes(quire: Quire, run: int) -> None:
+    assert "nobody has decided anything about run 1 yet" in quire("decisions", run).stdout
+    first, second, third = (
+        item["task_id"] for item in json.loads(quire("review", run, "--json").stdout)["items"][:3]
+    )
+    quire("approve", first)
+    quire("edit", second, "--set", "words=7")
+    quire("reject", third, "--note", "It names nobody.")
+    quire("undo", first, "--as", "Bo")
+
+    shown = quire("decisions").stdout
+
+    lines = [line.split() for line in shown.splitlines()[2:6]]
+    assert [line[3:5] for line in lines] == [
+        ["undo", str(first)],
+        ["reject", str(third)],
+        ["edit", str(second)],
+        ["approve", str(first)],
+    ]
+    assert "→ 7" in shown
+    assert "It names nobody." in shown
+    assert "undone" in shown.splitlines()[5]
+    told = json.loads(quire("decisions", run, "--task", second, "--json").stdout)
+    assert [(it["move"], it["task_id"], it["after"]["words"]) for it in told] == [
+        ("edit", second, 7)
+    ]
+    cut = quire("decisions", run, "--limit", 2)
+    assert len(cut.stdout.splitlines()) == 4
+    assert "truncated at 2" in cut.stderr
+
+
+def test_undo_without_a_task_says_where_its_number_stands(quire: Quire, run: int) -> None:
+    refused = quire("undo", code=2)
+
+    assert "`quire decisions` lists them" in refused.stderr
 
 
 def test_a_name_has_a_letter_or_a_digit(quire: Quire, run: int) -> None:

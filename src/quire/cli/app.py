@@ -73,7 +73,8 @@ _COMMANDS = {
         "quire review 3 --list --filter reason=repaired\n\n"
         "quire review 3 --approve-all --filter 'score>=0.9' --filter without=repaired",
     ),
-    "undo": OwnCommand(STEER, "review:undo", "quire undo 12"),
+    "decisions": OwnCommand(STEER, "decisions:decisions", "quire decisions 3 --limit 10"),
+    "undo": OwnCommand(STEER, "decisions:undo", "quire undo 12"),
     "audit": OwnCommand(
         STEER,
         "audit:audit",

@@ -87,7 +87,7 @@ def _print_rows(rows: Sequence["ExportedBlock"], fields: Sequence[str]) -> None:
     columns = [
         ">task",
         "~block",
-        *(_heading(name, [item.get(name) for item in data]) for name in fields),
+        *(field_heading(name, [item.get(name) for item in data]) for name in fields),
     ]
     if by_status:
         columns.insert(0, "status")
@@ -102,7 +102,7 @@ def _print_rows(rows: Sequence["ExportedBlock"], fields: Sequence[str]) -> None:
             *([block.status] if by_status else []),
             str(block.row.task_id or "–"),
             clip(block.row.content, 32),
-            *(clip(_json_cell(values.get(name)), 20) for name in fields),
+            *(clip(field_text(values.get(name)), 20) for name in fields),
         ]
         for block, values in zip(rows, data, strict=True)
     )
@@ -133,13 +133,13 @@ def _print_tasks(found: "FirstRows") -> None:
     columns = [
         ">task",
         *columns_kept,
-        *(_heading(name, [record.get(name) for record in data]) for name in fields),
+        *(field_heading(name, [record.get(name) for record in data]) for name in fields),
     ]
     cells = (
         [
             str(task.outcome.task_id),
             *(own[name][no] for name in columns_kept),
-            *(clip(_json_cell(data[no].get(name)), longest) for name in fields),
+            *(clip(field_text(data[no].get(name)), longest) for name in fields),
         ]
         for no, task in enumerate(tasks)
     )
@@ -199,17 +199,18 @@ def _subjects(tasks: "Sequence[ExportedTask]") -> list[str]:
     ]
 
 
-def _heading(field: str, values: Sequence[object]) -> str:
+def field_heading(field: str, values: Sequence[object]) -> str:
     """A field's name, in two lines if it is long: columns are narrow."""
     mark = ">" if any(type(value) in (int, float) for value in values) else "~"
     return mark + (field.replace("_", "\n", 1) if len(field) > 8 else field)
 
 
-def _json_cell(value: object) -> str:
+def field_text(value: object) -> str:
+    """A field's value as a cell of a table has it."""
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):
-        return ", ".join(map(_json_cell, value))
+        return ", ".join(map(field_text, value))
     if type(value) in (int, float):  # as it is: it may be a year, or a number of something
         return str(value)
     return "–" if value is None else cell_text(value)

@@ -1,17 +1,19 @@
-"""Commands that review: one item at a time, a list, all at once, and a decision taken back."""
+"""The command that reviews: one item at a time, a list, or all at once."""
 
 import getpass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from quire.cli.key_reader import has_terminal, read_line
-from quire.cli.options import AsJson, OnlyStage, RunNumber, argument, flag, option
+from quire.cli.options import AsJson, OnlyStage, RunNumber, flag, option
 from quire.cli.printing import clip, note, print_json, print_table, quantity, say
-from quire.cli.session import engine_and_run, engine_for, print_outcome
+from quire.cli.results import CELL, field_heading, field_text
+from quire.cli.session import engine_and_run, print_outcome
 from quire.domain.data import plain_json
 from quire.domain.errors import UsageError
-from quire.domain.reviews import InboxFilter, InboxPage
+from quire.domain.reviews import InboxFilter, InboxLine, InboxPage
 
 if TYPE_CHECKING:
     from quire.engine import Engine
@@ -24,6 +26,7 @@ FilterWords = Annotated[
     list[str] | None,
     option("WORDS", "reason=…, score>=0.9, field.NAME=…, text=…: see docs/review.md.", "--filter"),
 ]
+TITLE = 20  # characters of a document's title
 Yes = Annotated[bool, flag("Do not ask.", "--yes")]
 
 
@@ -90,20 +93,34 @@ def _list_inbox(page: InboxPage, as_json: bool) -> None:
     if as_json:
         print_json({"items": page.lines, "next": page.next, "looked_at": page.looked_at})
         return
+    if page.lines:
+        _print_inbox(page.lines)
+    more = ", and there are more" if page.next else ""
+    say(f"\n{quantity(len(page.lines), 'item')}{more}")
+
+
+def _print_inbox(lines: Sequence[InboxLine]) -> None:
+    """A line an item; what is the same in all of them is not a column."""
+    data = [line.data if isinstance(line.data, dict) else {"": line.data} for line in lines]
+    fields = list(dict.fromkeys(name for record in data for name in record))
+    own = {
+        "stage": [line.stage for line in lines],
+        "reasons": [", ".join(line.reasons) for line in lines],
+        ">score": ["" if line.score is None else f"{line.score:.2f}" for line in lines],
+        "~document": [clip(line.title, TITLE) for line in lines],
+        "held by": [line.held_by or "" for line in lines],
+    }
+    kept = [name for name, cells in own.items() if len(set(cells)) > 1 or name == "~document"]
+    headings = [field_heading(name, [record.get(name) for record in data]) for name in fields]
     rows = [
-        (
+        [
             str(line.task_id),
-            ", ".join(line.reasons),
-            "" if line.score is None else f"{line.score:.2f}",
-            clip(line.title, 20),
-            clip(plain_json(line.data), 60),
-            line.held_by or "",
-        )
-        for line in page.lines
+            *(own[name][place] for name in kept),
+            *(clip(field_text(record.get(name)), CELL) for name in fields),
+        ]
+        for place, (line, record) in enumerate(zip(lines, data, strict=True))
     ]
-    if rows:
-        print_table([">task", "reasons", ">score", "~document", "~data", "held by"], rows)
-    say(f"\n{quantity(len(rows), 'item')}" + (", and there are more" if page.next else ""))
+    print_table([">task", *kept, *headings], rows)
 
 
 def _decide_all(
@@ -138,24 +155,3 @@ def _decide_all(
     said = f"{move}: {quantity(result.decided, 'result')} of run {run}"
     skipped = f"; {result.skipped:,} changed meanwhile or are held by others"
     print_outcome(context, as_json, result, said + (skipped if result.skipped else ""))
-
-
-def undo(
-    context: typer.Context,
-    task: Annotated[int, argument("TASK", "A task's number.")],
-    decision: Annotated[
-        int | None, option("N", "The decision that is meant, if not the last.", "--decision")
-    ] = None,
-    who: Reviewer = None,
-    as_json: AsJson = False,
-) -> None:
-    """Take back the last decision about a result: what stood before stands again."""
-    with engine_for(context) as engine:
-        result = engine.review.undo(task, reviewer_name(engine, who), decision=decision)
-    lines = [f"the last decision about task {task} of {result.stage} is undone"]
-    if result.stale:
-        lines.append(
-            f"{quantity(result.stale, 'task')} of later stages used what was there:"
-            f" `quire retry {result.run_id} --stale` asks them again"
-        )
-    print_outcome(context, as_json, result, *lines)

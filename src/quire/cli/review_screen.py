@@ -11,7 +11,6 @@ from quire.domain.pricing import dollars
 from quire.domain.reviews import (
     FieldView,
     InboxFilter,
-    InboxLine,
     RejectCost,
     ReviewItem,
     SourceText,
@@ -44,7 +43,7 @@ class ReviewScreen:
         """Begin with the most pressing item that nobody holds."""
         self._review, self._run, self._who = engine.review, run, who
         self._chosen = chosen
-        self._lines: list[InboxLine] = []
+        self._tasks: list[int] = []
         self._next: str | None = ""
         self._place = 0
         self._decided: list[int] = []  # tasks, the last one last
@@ -69,22 +68,26 @@ class ReviewScreen:
     def _open_item(self) -> ReviewItem | None:
         """The item at the place, held by this reviewer; what others hold is passed by."""
         while True:
-            while self._place >= len(self._lines) and self._next is not None:
+            while self._place >= len(self._tasks) and self._next is not None:
                 page = self._review.inbox(
                     self._run, self._chosen, after=self._next or None, limit=PAGE
                 )
-                self._lines += [line for line in page.lines if line.held_by in (None, self._who)]
+                self._tasks += [
+                    line.task_id
+                    for line in page.lines
+                    if line.held_by in (None, self._who) and line.task_id not in self._tasks
+                ]
                 self._next = page.next
-            if not self._lines:
+            if not self._tasks:
                 return None
-            self._place = min(self._place, len(self._lines) - 1)
-            line = self._lines[self._place]
+            self._place = min(self._place, len(self._tasks) - 1)
+            task = self._tasks[self._place]
             try:
-                self._review.hold(line.task_id, self._who)
+                self._review.hold(task, self._who)
             except IllegalMove:
-                del self._lines[self._place]
+                del self._tasks[self._place]
                 continue
-            return self._review.item(line.task_id)
+            return self._review.item(task)
 
     def _press(self, key: str, item: ReviewItem) -> bool:
         """Do what a key means; false leaves."""
@@ -114,11 +117,11 @@ class ReviewScreen:
 
     def _skip(self, item: ReviewItem) -> None:
         self._review.give_back(self._who, [item.task_id])
-        del self._lines[self._place]
+        del self._tasks[self._place]
 
     def _leave_item(self, item: ReviewItem, said: str) -> None:
         self._decided.append(item.task_id)
-        del self._lines[self._place]
+        del self._tasks[self._place]
         self._said = f"task {item.task_id} is {said}"
 
     def _edit(self, item: ReviewItem) -> None:
@@ -144,15 +147,15 @@ class ReviewScreen:
         self._review.undo(task, self._who)
         if self._decided:
             self._decided.pop()
-        self._start_again(self._chosen)
+        if task not in self._tasks:
+            self._tasks.insert(self._place, task)
+        self._place = self._tasks.index(task)
         self._said = f"the last decision about task {task} is undone"
 
     def _filter(self) -> None:
         typed = read_line(f"filter [{self._chosen.as_text() or 'none'}]: ")
-        self._start_again(InboxFilter.parse(typed))
-
-    def _start_again(self, chosen: InboxFilter) -> None:
-        self._chosen, self._lines, self._next, self._place = chosen, [], "", 0
+        self._chosen = InboxFilter.parse(typed)
+        self._tasks, self._next, self._place = [], "", 0
 
     def _print(self, item: ReviewItem) -> None:
         clear_screen()

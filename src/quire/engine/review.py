@@ -19,6 +19,7 @@ from quire.domain.reviews import (
     InboxLine,
     InboxPage,
     RejectCost,
+    ReviewDecision,
     ReviewItem,
     ReviewLease,
 )
@@ -192,6 +193,21 @@ class ReviewAdmin:
                 found = tx.reviews.decisions_of_task(TaskId(task), before, limit)
         more = str(found[-1].id) if len(found) == limit else None
         return DecisionPage(decisions=tuple(found), next=more)
+
+    def list_decisions(
+        self, run: int, *, task: int | None = None, limit: int
+    ) -> list[ReviewDecision]:
+        """So many of the same, however many pages they take."""
+        found: list[ReviewDecision] = []
+        after: str | None = None
+        while len(found) < limit:
+            most = min(MOST_DECISIONS, limit - len(found))
+            page = self.decisions(run, task=task, after=after, limit=most)
+            found += page.decisions
+            after = page.next
+            if after is None:
+                break
+        return found
 
     def preview_bulk(self, run: int, chosen: InboxFilter, *, seed: int = 0) -> BulkPreview:
         """How many results a filter takes, five of them at random, and what rejecting all costs."""
