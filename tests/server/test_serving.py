@@ -22,6 +22,8 @@ def test_one_command_is_a_working_installation(tmp_path: Path) -> None:
         runs = json.loads(fetch(f"{at}/v1/runs")[1])["items"]
         process.send_signal(signal.SIGINT)
         code = process.wait()
+        assert process.stdout is not None
+        last_words = process.stdout.read()
     with open_engine(str(tmp_path / "demo.db"), environment={}) as engine:
         in_flight = [engine.progress(run.id).in_flight for run in engine.runs()]
 
@@ -29,19 +31,23 @@ def test_one_command_is_a_working_installation(tmp_path: Path) -> None:
     assert home == 200
     assert {run["state"] for run in runs[1:]} == {"finished"}
     assert code in (0, 130)
+    assert last_words == "Quire has stopped\n"
     assert in_flight == [0, 0, 0]
 
 
-def test_a_port_in_use_is_told_in_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [(), ("--demo",)])
+def test_a_port_in_use_is_told_in_one_line(tmp_path: Path, options: tuple[str, ...]) -> None:
     with start_server(tmp_path, "--ledger", "a.db", "serve", "--port", "0", "--workers", "0") as (
         _,
         at,
     ):
         port = at.rpartition(":")[2]
         command = [sys.executable, "-m", "quire", "--ledger", "b.db", "serve", "--port", port]
+        command += options
         second = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert second.returncode == 2
+    assert second.stdout == ""  # nothing was begun
     assert second.stderr.count("\n") == 1
     assert "is in use" in second.stderr
 

@@ -34,17 +34,18 @@ def serve(
     On this machine nobody signs in. Where others may reach it, tokens are needed: quire token.
     """
     try:
-        from quire.web.serving import Serving, run_site
+        from quire.web.serving import Serving, listen, run_site
     except ModuleNotFoundError as error:
         raise UsageError("the pages need the extra `web`", "pip install 'quire[web]'") from error
-    named = session(context).ledger
-    if not demo:
-        run_site(Serving(named, host, port, workers, tuple(allow_host or ())), say)
-        return
-    from quire.web.demo import SLOW
+    serving = Serving(session(context).ledger, host, workers, tuple(allow_host or ()))
+    with listen(host, port) as listening:
+        if not demo:
+            run_site(listening, serving, say)
+            return
+        from quire.web.demo import SLOW
 
-    with _demo_ledger(named) as ledger:
-        run_site(Serving(ledger, host, port, workers, tuple(allow_host or ()), SLOW), say)
+        with _demo_ledger(serving.ledger) as ledger:
+            run_site(listening, serving._replace(ledger=ledger, faults=SLOW), say)
 
 
 @contextmanager

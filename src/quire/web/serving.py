@@ -23,15 +23,13 @@ class Serving(NamedTuple):
 
     ledger: str | None
     host: str = "127.0.0.1"
-    port: int = 8321
     workers: int = 1  # for each workspace
     allow_hosts: tuple[str, ...] = ()  # names that others reach it by
     faults: str | None = None  # of the simulated model, for the workers
 
 
-def run_site(serving: Serving, tell: Callable[[str], None]) -> None:
+def run_site(listening: socket.socket, serving: Serving, tell: Callable[[str], None]) -> None:
     """Serve until somebody stops it; what workers have out is recorded first."""
-    listening = _listen(serving.host, serving.port)
     site = Site(
         lambda workspace: open_engine(serving.ledger, workspace=workspace),
         _site_settings(serving),
@@ -42,7 +40,6 @@ def run_site(serving: Serving, tell: Callable[[str], None]) -> None:
         server = _Server(site)
         beside = WorkersBeside(serving.ledger, serving.workers, tell, serving.faults)
     except BaseException:
-        listening.close()
         site.close()
         raise
     name = f"[{serving.host}]" if ":" in serving.host else serving.host
@@ -53,9 +50,11 @@ def run_site(serving: Serving, tell: Callable[[str], None]) -> None:
         server.run([listening])
     finally:
         beside.end()
+        tell("Quire has stopped")
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """Take a port; what stands in the way is told before anything is begun."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family)
