@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from quire.cli.results import field_text, _print_notes
+from quire.cli.results import _print_notes, field_text
 from tests.pipeline.scripted_model import let_model_say
 from tests.world import World
 
