@@ -1,5 +1,6 @@
 """Odd requests: what cannot be is said in one line, and an error of ours keeps its headers."""
 
+import html
 import logging
 from pathlib import Path
 from urllib.parse import quote
@@ -8,6 +9,7 @@ import pytest
 from fastapi import FastAPI
 
 from quire.server.guard import HEADERS
+from quire.server.site import SiteSettings
 from tests.server.review_sites import answer_texts, clauses
 from tests.server.sites import TEXT, open_site
 
@@ -112,6 +114,10 @@ def test_nothing_but_our_own_files_is_kept_by_browsers(tmp_path: Path) -> None:
     "wanted",
     [
         "/.//evil.example/x",
+        "//evil.example/?a=/runs",
+        "/\\evil.example?a=1",
+        '/runs?a="><script>',
+        "/runs?a\n=1",
         "http://localhost//evil.example",
         "//evil.example",
         "/\\evil.example",
@@ -124,11 +130,27 @@ def test_signing_in_leads_to_no_other_site(tmp_path: Path, wanted: str) -> None:
     assert _place_after_sign_in(tmp_path, wanted) == "/"
 
 
-def test_signing_in_leads_to_where_one_wanted_to_go(tmp_path: Path) -> None:
-    assert _place_after_sign_in(tmp_path, "/runs/3/review") == "/runs/3/review"
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "/runs/3/review",
+        "/runs/3/review?filter=reason%3Drepaired+text%3Drent%27s&item=412",
+        "/?a=//b",
+    ],
+)
+def test_signing_in_leads_to_where_one_wanted_to_go(tmp_path: Path, wanted: str) -> None:
+    with open_site(tmp_path, SiteSettings(local=False)) as client:
+        asked = client.get(wanted, headers={"Accept": "text/html"}, follow_redirects=False)
+        form = client.get(asked.headers["location"]).text
+
+    assert html.unescape(_next_place(form)) == wanted
 
 
 def _place_after_sign_in(folder: Path, wanted: str) -> str:
     with open_site(folder) as client:
         page: str = client.get("/signin", params={"next": wanted}).text
-    return page.partition('data-next="')[2].partition('"')[0]
+    return _next_place(page)
+
+
+def _next_place(form: str) -> str:
+    return form.partition('data-next="')[2].partition('"')[0]

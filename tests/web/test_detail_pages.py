@@ -12,6 +12,7 @@ from quire.engine.curl_commands import curl_command
 from quire.pipeline.calls.prepare import prepare
 from quire.pipeline.contexts import Contexts
 from quire.pipeline.stages.expand import expand
+from tests.server.review_sites import answer_texts, clauses
 from tests.server.sites import open_site
 from tests.web.test_run_pages import start
 from tests.world import METADATA, sentences
@@ -53,6 +54,38 @@ def test_a_call_shows_prompt_answer_and_verdicts(
     assert not any("<script>alert" in page.text for page in pages)
     assert any("&lt;script&gt;alert" in page.text for page in pages)
     assert "Copy as curl" not in pages[0].text  # nobody is called: it is simulated
+
+
+def test_a_call_shows_what_was_answered_beside_what_was_asked_nulls_too(
+    client: TestClient, tmp_path: Path
+) -> None:
+    answer_texts(tmp_path, clauses(10))
+
+    page = client.get("/calls/1").text
+
+    first = page.partition('<div class="asked">')[2].partition("</li>")[0]
+    assert "The Tenant of house 0 pays" in first
+    assert "headline" in first
+    assert '<span class="null">null</span>' in page
+    assert '<a href="/runs" aria-current="page">' in page
+
+
+def test_a_task_leads_to_its_neighbours_its_document_and_its_correction(
+    client: TestClient, tmp_path: Path
+) -> None:
+    tasks = sorted(answer_texts(tmp_path, clauses(3)))
+
+    first, second, last = (client.get(f"/runs/1/results/{task}").text for task in tasks)
+
+    assert 'rel="prev"' not in first
+    assert f'href="/runs/1/results/{tasks[0]}"' in second
+    assert f'href="/runs/1/results/{tasks[2]}"' in second
+    assert 'rel="next"' not in last
+    assert 'href="/documents/1?run=1#block-1"' in second
+    review = f"/runs/1/review?filter=review%3Dany&amp;item={tasks[1]}"
+    assert f'href="{review}"' in second
+    assert f'href="{review}&amp;edit=1"' in second
+    assert 'href="/calls/1"' in second
 
 
 def test_a_call_can_be_made_by_hand_without_its_key(engine: Engine, tmp_path: Path) -> None:

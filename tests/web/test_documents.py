@@ -28,7 +28,7 @@ def test_a_document_is_shown_block_by_block_with_results_in_the_margin(tmp_path:
     assert 'id="block-0"' in page
     assert "Clause 3: party 3 pays 3 dollars." in page
     assert page.count('<dt class="name">party</dt>') == 12
-    assert f"/runs/{run}?record=" in page
+    assert f"/runs/{run}/results/" in page
     assert 'id="block-5"' not in later
     assert 'id="block-6"' in later
     assert missing.status_code == 404

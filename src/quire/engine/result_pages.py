@@ -161,6 +161,11 @@ class ResultPages:
             words = tx.results.critiques_of_tasks([found.task_id])
         return _to_row(source, found, words.get(found.task_id, ()))
 
+    def neighbours(self, task: int) -> tuple[TaskId | None, TaskId | None]:
+        """The tasks before and after one, in the order of the grid."""
+        with self._context.ledger.snapshot() as tx:
+            return tx.tasks.task_before(TaskId(task)), tx.tasks.task_after(TaskId(task))
+
 
 class _Reader:
     """Reads tasks until a page is full, or enough of them were looked at."""

@@ -118,7 +118,8 @@ def _answer_errors(app: FastAPI) -> None:
     def answer_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, Error)
         if isinstance(error, Unauthorized) and _is_page(request):
-            return RedirectResponse(f"/signin?next={quote(request.url.path)}", 303)
+            query = f"?{request.url.query}" if request.url.query else ""
+            return RedirectResponse(f"/signin?next={quote(request.url.path + query)}", 303)
         return error_response(error)
 
     @app.exception_handler(RequestValidationError)

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from quire.domain.data import Json
 from quire.engine.queries import ExchangeView
-from quire.engine.result_pages import shown_value
 from quire.gates.packed_json import refused_record
 from quire.ledger.tables.views import AttemptView, MemberView
 
@@ -46,7 +45,8 @@ class JudgedRecord(NamedTuple):
 
     member: MemberView
     colour: int
-    fields: Mapping[str, str]
+    block: SentBlock | None  # what it was asked about, where it stands by itself in the prompt
+    fields: Mapping[str, Json]
 
 
 class DiffLine(NamedTuple):
@@ -95,23 +95,27 @@ def _mark(text: str, ids: re.Pattern[str], colours: Mapping[str, int]) -> Iterat
     yield MarkedText(text[place:], None)
 
 
-def judge_records(view: ExchangeView) -> list[JudgedRecord]:
-    """Every task of the call with its record in the last answer that can be read."""
+def judge_records(view: ExchangeView, prompt: SentPrompt | None) -> list[JudgedRecord]:
+    """Every task of the call beside its block, with its record in the last readable answer."""
     answers = [attempt.decoded for attempt in view.attempts if attempt.decoded]
     colours = colours_of(view.members)
+    blocks = {block.uid: block for block in prompt.blocks} if prompt else {}
     return [
         JudgedRecord(
-            member, colours[member.wire_id], _fields(answers[-1], member) if answers else {}
+            member,
+            colours[member.wire_id],
+            blocks.get(member.wire_id),
+            _fields(answers[-1], member) if answers else {},
         )
         for member in view.members
     ]
 
 
-def _fields(answer: str, member: MemberView) -> dict[str, str]:
+def _fields(answer: str, member: MemberView) -> dict[str, Json]:
     record = refused_record(answer, member.wire_id)
     if not isinstance(record, Mapping):
-        return {} if record is None else {"answer": shown_value(record)}
-    return {name: shown_value(value) for name, value in record.items() if name != UID}
+        return {} if record is None else {"answer": record}
+    return {name: value for name, value in record.items() if name != UID}
 
 
 def compare_answers(attempts: Sequence[AttemptView]) -> list[DiffLine]:

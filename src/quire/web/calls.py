@@ -30,13 +30,14 @@ def show_call(
     """Show one call, down to the raw answer."""
     view = engine.queries.exchange(RequestId(call))
     colours = colours_of(view.members)
+    prompt = read_prompt(view)
     return render(
         request,
         "call.html",
         principal,
         view=view,
-        prompt=read_prompt(view),
-        records=judge_records(view),
+        prompt=prompt,
+        records=judge_records(view, prompt),
         answers=[(attempt, mark_ids(attempt.decoded or "", colours)) for attempt in view.attempts],
         difference=compare_answers(view.attempts),
         curl=curl_command(engine.context, view.request.id),

@@ -33,6 +33,17 @@ TABS = (
 )
 
 
+# Pages that stand below another's place in the navigation, though their address does not.
+_BELOW = {"calls": "/runs", "audits": "/runs", "experiments": "/runs", "recipes": "/settings"}
+
+
+def _lit_tab(path: str) -> str:
+    """The place in the navigation that a page belongs to; "" where it is none of them."""
+    first = path.split("/")[1]
+    place = _BELOW.get(first, f"/{first}")
+    return place if place in {tab.path for tab in TABS} else ""
+
+
 def make_templates() -> Environment:
     """The templates: every value is escaped, and a name that nobody gave is an error."""
     templates = Environment(
@@ -59,6 +70,7 @@ def render(
     page = _TEMPLATES.get_template(name).render(
         tabs=TABS,
         here=url.path,
+        lit=_lit_tab(url.path),
         url=f"{url.path}?{url.query}" if url.query else url.path,
         now=engine.runtime.now(),
         header=read_header(request.app.state.header, engine, principal.workspace),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from quire.domain.data import Json
+from quire.domain.data import Json, stored_json
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId, TaskId
 from quire.engine import Engine
@@ -90,9 +90,20 @@ def read_record(engine: Engine, run: int, task: int) -> dict[str, Any]:
     """One result with all of its fields, what critics said, and the call it came in."""
     record = engine.result_pages.record(run, task)
     view = engine.queries.prompt(TaskId(task))
+    before, after = engine.result_pages.neighbours(task)
+    item = engine.review.item(task)
+    with engine.ledger.snapshot() as tx:
+        recipe = find_result_source(tx, RunId(run)).recipe
+    critics = {stage.name for stage in recipe.stages if stage.critic}
     return {
         "record": record,
-        "fields": {name: shown_value(value) for name, value in record.data.items()},
+        "critics": [
+            (critic, stored_json(critic.data) if critic.data else None) for critic in record.critics
+        ],
+        "source": item.source,
+        "before": before,
+        "after": after,
         "call": view.request_id,
         "stage": view.stage,
+        "reviewable": item.result_id is not None and item.stage not in critics,
     }

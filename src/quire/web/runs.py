@@ -103,7 +103,8 @@ def show_record(
 ) -> HTMLResponse:
     """Show one result whole."""
     found = read_record(engine, run, task)
-    return render(request, "record.html", principal, run=run, **found)
+    may_decide = found["reviewable"] and principal.role >= AccessRole.REVIEWER
+    return render(request, "record.html", principal, run=run, may_decide=may_decide, **found)
 
 
 def _show(

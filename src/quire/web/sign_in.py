@@ -9,7 +9,9 @@ from fastapi.responses import HTMLResponse
 from quire.web.pages import render_plain
 
 router = APIRouter()
-_OWN_PLACE = re.compile(r"/|(/[A-Za-z0-9_.~%@-]+)+/?")  # no scheme, no host, no empty part
+_PATH = r"(/|(/[A-Za-z0-9_.~%@-]+)+/?)"  # no scheme, no host, no empty part
+_QUERY = r"(\?[A-Za-z0-9_.~%@!$&'()*+,;=:/?-]*)?"  # what an address has without being quoted
+_OWN_PLACE = re.compile(_PATH + _QUERY)
 
 
 @router.get("/signin")

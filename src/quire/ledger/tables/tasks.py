@@ -154,6 +154,14 @@ class Tasks(Table):
         rows = self._run("get_task", id=task)
         return TaskView._make(_with_block_name(rows[0], 3)) if rows else None
 
+    def task_before(self, task: TaskId) -> TaskId | None:
+        """The task before one, in the order of a stage's results."""
+        return self._one(lambda row: TaskId(row[0]), "task_before", id=task)
+
+    def task_after(self, task: TaskId) -> TaskId | None:
+        """The task after one, in the order of a stage's results."""
+        return self._one(lambda row: TaskId(row[0]), "task_after", id=task)
+
     def task_content(self, task: TaskId) -> ReadyTask | None:
         """One task as prepare would read it; None once its block was purged."""
         return self._one(ReadyTask._make, "task_content", id=task)

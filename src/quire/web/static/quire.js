@@ -232,6 +232,8 @@ document.addEventListener("keydown", (event) => {
   if (event.timeStamp - chord < 1000 && JUMPS[event.key]) location.assign(JUMPS[event.key]);
   chord = event.key === "g" ? event.timeStamp : -Infinity;
   if (event.key === "/") { event.preventDefault(); document.getElementById("jump")?.focus(); }
+  const link = /^[a-z]$/.test(event.key) && chord < 0 && document.querySelector(`a[data-key="${event.key}"]`); // a link with a key of its own
+  if (link) { event.preventDefault(); link.click(); }
   if (event.key === "?") document.getElementById("keys")?.showModal();
 });
 

@@ -3,7 +3,9 @@
 function ownPlace(wanted) {
   const place = URL.canParse(wanted, location.origin) ? new URL(wanted, location.origin) : null;
   const ours = place?.origin === location.origin && !/\/\/|\\/.test(place.pathname);
-  return ours ? place.href : "/";
+  if (!ours) return "/";
+  place.hash ||= location.hash; // a browser keeps it when it is sent here
+  return place.href;
 }
 
 const form = document.getElementById("signin");

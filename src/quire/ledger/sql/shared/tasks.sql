@@ -96,6 +96,15 @@ FROM tasks t LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :works
 LEFT JOIN documents d ON d.id = coalesce(b.document_id, t.document_id) AND d.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.state = 'blocked' ORDER BY t.id LIMIT :limit
 
+-- name: task_before
+-- The task before one in the order in which a stage's results are listed.
+SELECT n.id FROM tasks t JOIN tasks n ON n.stage_id = t.stage_id AND n.subject_hash < t.subject_hash AND n.workspace_id = :workspace
+WHERE t.workspace_id = :workspace AND t.id = :id ORDER BY n.subject_hash DESC LIMIT 1
+
+-- name: task_after
+SELECT n.id FROM tasks t JOIN tasks n ON n.stage_id = t.stage_id AND n.subject_hash > t.subject_hash AND n.workspace_id = :workspace
+WHERE t.workspace_id = :workspace AND t.id = :id ORDER BY n.subject_hash LIMIT 1
+
 -- name: get_task
 SELECT t.id, t.run_id, t.stage_id, d.conv_uid || ':' || CAST(b.block_index AS TEXT), t.state, t.tries, t.calls, t.error,
     (SELECT max(rt.request_id) FROM request_tasks rt WHERE rt.task_id = t.id), coalesce(d.title, ''),
