@@ -130,18 +130,18 @@ def test_a_server_with_one_slot_that_ignores_disconnects_is_not_flooded(
     rehearse: Rehearse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = rehearse()
-    here.ingest(sentences(12))
+    here.ingest(sentences(8))
     calls: list[int] = []
     slot, never = Lock(), Event()
 
     def say(number: int, key: str) -> None:
         calls.append(number)
         with slot:  # whoever hangs up meanwhile is still served, and billed
-            never.wait(0.2)
+            never.wait(0.6)  # two in a row, and little else, fit into the time that a call has
 
     with front_proxy(say, here.server.url) as url:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
-        run = here.run(pack_size=1, concurrency=16, call_timeout=0.5)
+        run = here.run(pack_size=1, concurrency=16, call_timeout=1.5)
 
-    assert run.progress().done == 12
-    assert len(calls) <= 24
+    assert run.progress().done == 8
+    assert len(calls) <= 16
