@@ -74,6 +74,18 @@ def test_a_run_says_what_is_forecast_before_it_starts_and_only_then(pilot: Quire
     assert "forecast" not in again.stderr
 
 
+def test_bundles_of_different_truths_are_told_before_anything_is_spent(pilot: Quire) -> None:
+    change("evidence_bundle_size = 1", "evidence_bundle_size = 3")
+    change('table = "evidence.csv"', 'table = "truths.csv"')
+    Path("pilot/truths.csv").write_text("text,truth\nOne,1\nTwo,2\nThree,2\n")
+
+    planned, first = pilot("judge", "plan", FILE), pilot("judge", "run", FILE)
+
+    caution = "1 of 1 bundles hold pieces with different truths"
+    assert caution in planned.stderr
+    assert caution in first.stderr
+
+
 def test_the_same_command_goes_on_and_asks_nothing_again(pilot: Quire) -> None:
     first = pilot.json("judge", "run", FILE)
     second = pilot("judge", "run", FILE)

@@ -83,7 +83,7 @@ class FakeRun:
         else:
             answer = self._text(stage, part)
             state = "failed" if self.random.random() < self.failing else "done"
-        attempts = 0 if state == TaskState.BLOCKED else 1 + (state == TaskState.FAILED) * 2
+        refused = {"failed": 3, "done": int(task_id % 17 == 0)}.get(state, 0)
         self.tasks.append(
             TaskRow(
                 task_id=task_id,
@@ -94,7 +94,8 @@ class FakeRun:
                 part=part.part,
                 documents=part.documents,
                 of=driven.key if stage.of else None,
-                attempts=attempts,
+                attempts=refused + (state == TaskState.DONE),
+                refused=refused,
                 error={"failed": "no VERDICT: line", "blocked": "what it needs failed"}.get(
                     state, ""
                 ),

@@ -3,6 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quire.kits.judge.bundle_truths import mixed_bundles, truth_caution
+from quire.kits.judge.experiment import Evidence
 from quire.kits.judge.randomization import (
     RANDOM,
     ROUND_ROBIN,
@@ -10,6 +12,7 @@ from quire.kits.judge.randomization import (
     bundle_signature,
     bundles,
 )
+from tests.kits.judge.examples import experiment
 
 
 @given(
@@ -44,3 +47,15 @@ def test_the_seed_alone_decides_random_bundles() -> None:
 
 def test_a_bundle_is_named_by_what_is_in_it() -> None:
     assert bundle_signature(["e-2", "e-1"]) == bundle_signature(["e-1", "e-2"]) == "e-1|e-2"
+
+
+def test_bundles_of_different_truths_are_known_before_anything_is_asked() -> None:
+    truths = (1, 1, 2, 3, None, 2, None, None)
+    evidence = tuple(
+        Evidence(title=str(n), text=f"Text {n}.", truth=truth) for n, truth in enumerate(truths)
+    )
+    wanted = experiment(evidence=evidence, windows=(), evidence_bundle_size=2)
+
+    assert mixed_bundles(wanted) == [1, 2]  # the last one's truths are not known, as is usual
+    assert truth_caution(wanted).startswith("2 of 4 bundles hold pieces with different truths")
+    assert truth_caution(experiment(evidence_bundle_size=2)) == ""

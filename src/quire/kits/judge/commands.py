@@ -207,8 +207,10 @@ def plan(
     **policy: Json,
 ) -> None:
     """Forecast an experiment by stage and model: calls, tokens, dollars; spends nothing."""
+    from quire.kits.judge.experiment_file import read_experiment
     from quire.kits.judge.experiment_runs import plan_experiment
 
+    _note_mixed_truths(read_experiment(Path(file)))
     with engine_for(context, make=True) as engine:
         kept = reuse_from_options(reuse, from_stage)
         planned = plan_experiment(engine, file, kept, **policy)
@@ -247,6 +249,7 @@ def run(
             return
         view = experiment_view(engine, handle.id)
         if not (handle.goes_on or session(context).quiet):
+            _note_mixed_truths(view.experiment)
             forecast = expected_totals(plan_experiment(engine, file, kept, **policy))
             note(f"forecast: {forecast}; `quire judge plan {file}` says more")
         interrupted = _drive(context, engine, handle, view)
@@ -360,6 +363,13 @@ def _note_unfinished(engine: "Engine", rows: "ExperimentRows") -> None:
         run = RunId(rows.run_id)
         status_words = run_status(engine.progress(run), engine.workers(run))
         note(f"quire: run {run} is {status_words}: this is what there is so far")
+
+
+def _note_mixed_truths(experiment: "Experiment") -> None:
+    from quire.kits.judge.bundle_truths import truth_caution
+
+    if said := truth_caution(experiment):
+        note(f"quire: {said}")
 
 
 def _drive(

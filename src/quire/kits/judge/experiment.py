@@ -255,6 +255,7 @@ class TaskRow:
     documents: tuple[int, ...] = ()  # that it was shown, in order
     of: int | None = None  # the task whose result it is about
     attempts: int = 0  # answers that were judged
+    refused: int = 0  # of them
     error: str = ""  # of its last refused answer, or why it does not go on
     failed_by_critic: bool = (
         False  # the answer was read; then its critic came to nothing or objected

@@ -222,6 +222,7 @@ def _task_row(outcome: TaskOutcome, model: str, shown: tuple[DocumentId, ...]) -
         documents=shown,
         of=outcome.of,
         attempts=outcome.tries + (outcome.result_id is not None),
+        refused=outcome.tries,
         error=outcome.error or "",
         failed_by_critic=outcome.state == TaskState.FAILED and outcome.error_kind in CRITIC_ERRORS,
         data=stored_json(outcome.data),

@@ -14,7 +14,7 @@ biased and bounded. `tests/soak/test_interval_coverage.py` shows how often these
 """
 
 from collections.abc import Callable, Sequence
-from math import exp, log, sqrt
+from math import atanh, exp, log, sqrt, tanh
 from typing import NamedTuple
 
 from quire.domain.data import Json
@@ -59,6 +59,53 @@ class Estimate(NamedTuple):
     def as_json(self) -> dict[str, Json]:
         """All five by name."""
         return dict(self._asdict())
+
+
+class Scale(NamedTuple):
+    """Where an interval is made, so that it stays within what a figure can be."""
+
+    forward: Callable[[float], float]
+    back: Callable[[float], float]
+    slope: Callable[[float], float]  # of `forward`; 0 where there is none
+
+
+PLAIN = Scale(lambda value: value, lambda place: place, lambda _: 1.0)
+AT_MOST_ONE = Scale(  # alphas and kappas: 1 - figure is a ratio of disagreements
+    lambda value: -log(1 - value),
+    lambda place: 1 - exp(-place),
+    lambda value: 1 / (1 - value) if value < 1 else 0.0,
+)
+CORRELATION = Scale(atanh, tanh, lambda value: 1 / (1 - value**2) if abs(value) < 1 else 0.0)
+WITHIN_ONE = Scale(
+    lambda value: log(value / (1 - value)),
+    lambda place: 1 / (1 + exp(-place)),
+    lambda value: 1 / (value * (1 - value)) if 0 < value < 1 else 0.0,
+)
+
+
+def estimate_left_out(
+    value: float | None,
+    without: Sequence[float | None],
+    observations: int,
+    scale: Scale = PLAIN,
+) -> Estimate:
+    """A figure with the interval that the same figure without each cluster in turn gives it.
+
+    There is none where the figure does not move, or without a cluster cannot be computed.
+    """
+    plain = Estimate(value, observations=observations, clusters=len(without))
+    known = [item for item in without if item is not None]
+    if value is None or len(known) < len(without) or len(known) < 2:
+        return plain
+    error, slope = _standard_error(known), scale.slope(value)
+    if not error or not slope:
+        return plain
+    margin = student_quantile(COVERAGE, len(known) - 1) * error * slope
+    middle = scale.forward(value)
+    low, high = (
+        scale.back(max(-_LARGEST, min(_LARGEST, middle + side * margin))) for side in (-1, 1)
+    )
+    return plain._replace(low=low, high=high)
 
 
 def estimate_mean(clusters: Sequence[Totals], ends: Ends | None = None) -> Estimate:

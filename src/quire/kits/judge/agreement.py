@@ -1,0 +1,276 @@
+"""Agreement: Krippendorff's alpha and Cohen's kappa, with intervals over samples.
+
+Alpha is 1 less the disagreement that is observed over the one expected by chance, both as means
+over pairs of verdicts. By the nominal measure two verdicts that differ disagree by 1. By the
+ordinal one they disagree by the square of what lies between their ranks; with the middle rank of a
+value among all values, that is the square of a difference, so that sums of ranks and of their
+squares give all pairs at once.
+
+A verdict is what it names: by the nominal measure the set of stages, by the ordinal one their mean.
+What is missing (an abstention, an answer that could not be read) makes no pair.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+from quire.kits.judge.intervals import AT_MOST_ONE, Estimate, estimate_left_out
+from quire.kits.judge.metrics import Score
+
+NOMINAL, ORDINAL = "nominal", "ordinal"
+
+Verdict = tuple[int, ...]  # what it names: stages, or the places at which they were displayed
+
+
+def verdict_of(score: Score) -> Verdict:
+    """What an answered score names, whatever the order it was said in."""
+    return tuple(sorted(score.stages))
+
+
+class Rating(NamedTuple):
+    """One verdict on one unit."""
+
+    unit: Hashable  # what was judged
+    group: str  # whose verdict it is
+    sample: int
+    value: Verdict
+
+
+def krippendorff_alpha(units: Iterable[Sequence[Verdict]], level: str) -> float | None:
+    """Krippendorff's alpha of the values that each unit got; None where all are alike."""
+    paired = [unit for unit in units if len(unit) > 1]
+    values = [value for unit in paired for value in unit]
+    coded = _codes(values, level)
+    expected = _pairs([coded[value] for value in values], level)
+    if not expected:
+        return None
+    observed = sum(
+        _pairs([coded[value] for value in unit], level) / (len(unit) - 1) for unit in paired
+    )
+    return 1 - (len(values) - 1) * observed / expected
+
+
+def alpha_between_groups(ratings: Sequence[Rating], level: str) -> float | None:
+    """An alpha of pairs whose groups differ and whose samples differ, on the same unit.
+
+    Groups that judge in the same sample see the same display, and agree where both only prefer a
+    place on it; verdicts of different samples share nothing but the unit. Chance is that of any
+    two verdicts, as in Krippendorff's alpha.
+    """
+    values = [rating.value for rating in ratings]
+    coded = _codes(values, level)
+    expected = _pairs([coded[value] for value in values], level)
+    units: dict[Hashable, dict[str, dict[int, float]]] = {}
+    for rating in ratings:
+        groups = units.setdefault(rating.unit, {})
+        groups.setdefault(rating.group, {})[rating.sample] = coded[rating.value]
+    found = [
+        _cross(one, other, level)
+        for groups in units.values()
+        for one, other in combinations(groups.values(), 2)
+    ]
+    count = sum(pairs for _, pairs in found)
+    if not expected or not count:
+        return None
+    chance = expected / (len(values) * (len(values) - 1))
+    return 1 - sum(total for total, _ in found) / count / chance
+
+
+def _codes(values: Sequence[Verdict], level: str) -> Mapping[Verdict, float]:
+    """A number for every value: one of its own, or its middle rank."""
+    if level == NOMINAL:
+        return {value: float(code) for code, value in enumerate(dict.fromkeys(values))}
+    counts = Counter(sum(value) / len(value) for value in values)
+    below, ranks = 0, {}
+    for mean in sorted(counts):
+        ranks[mean] = below + counts[mean] / 2
+        below += counts[mean]
+    return {value: ranks[sum(value) / len(value)] for value in set(values)}
+
+
+def _pairs(codes: Sequence[float], level: str) -> float:
+    """The disagreement of all ordered pairs."""
+    if level == NOMINAL:
+        return len(codes) ** 2 - sum(count**2 for count in Counter(codes).values())
+    return 2 * (len(codes) * sum(code**2 for code in codes) - sum(codes) ** 2)
+
+
+def _cross(one: Mapping[int, float], other: Mapping[int, float], level: str) -> tuple[float, int]:
+    """The disagreement of pairs across two groups, of different samples; and how many they are."""
+    both = one.keys() & other.keys()
+    count = len(one) * len(other) - len(both)
+    if level == NOMINAL:
+        theirs = Counter(other.values())
+        alike = sum(theirs[code] for code in one.values())
+        return count - alike + sum(one[sample] == other[sample] for sample in both), count
+    total = (
+        len(other) * sum(code**2 for code in one.values())
+        + len(one) * sum(code**2 for code in other.values())
+        - 2 * sum(one.values()) * sum(other.values())
+    )
+    return total - sum((one[sample] - other[sample]) ** 2 for sample in both), count
+
+
+def estimate_alpha(ratings: Sequence[Rating], level: str) -> Estimate:
+    """Krippendorff's alpha with its interval; a unit's values are those of all its ratings."""
+    samples = sorted({rating.sample for rating in ratings})
+    units: dict[Hashable, list[tuple[int, Verdict]]] = {}
+    for rating in ratings:
+        units.setdefault(rating.unit, []).append((rating.sample, rating.value))
+
+    def without(left_out: int | None) -> float | None:
+        kept = ([v for sample, v in unit if sample != left_out] for unit in units.values())
+        return krippendorff_alpha(kept, level)
+
+    paired = sum(len(unit) for unit in units.values() if len(unit) > 1)
+    left_out = [without(sample) for sample in samples]
+    return estimate_left_out(without(None), left_out, paired, AT_MOST_ONE)
+
+
+def estimate_alpha_between(ratings: Sequence[Rating], level: str) -> Estimate:
+    """An alpha across groups and samples with its interval."""
+    samples = sorted({rating.sample for rating in ratings})
+    left_out = [
+        alpha_between_groups([item for item in ratings if item.sample != sample], level)
+        for sample in samples
+    ]
+    value = alpha_between_groups(ratings, level)
+    return estimate_left_out(value, left_out, len(ratings), AT_MOST_ONE)
+
+
+def cohen_kappa(pairs: Mapping[tuple[Verdict, Verdict], int]) -> float | None:
+    """Cohen's kappa of counted pairs; None where chance alone makes all of them agree."""
+    total = sum(pairs.values())
+    ours, theirs = Counter[Verdict](), Counter[Verdict]()
+    for (one, other), count in pairs.items():
+        ours[one] += count
+        theirs[other] += count
+    agreed = sum(count for (one, other), count in pairs.items() if one == other)
+    by_chance = sum(count * theirs[value] for value, count in ours.items())
+    if by_chance == total**2:
+        return None
+    return 1 - (total - agreed) * total / (total**2 - by_chance)
+
+
+def estimate_kappa(pairs: Iterable[tuple[int, Verdict, Verdict]]) -> Estimate:
+    """Cohen's kappa of pairs, each with its sample, and its interval."""
+    by_sample: dict[int, Counter[tuple[Verdict, Verdict]]] = {}
+    for sample, one, other in pairs:
+        by_sample.setdefault(sample, Counter())[one, other] += 1
+    every = sum(by_sample.values(), Counter[tuple[Verdict, Verdict]]())
+    left_out = [cohen_kappa(every - counts) for counts in by_sample.values()]
+    return estimate_left_out(cohen_kappa(every), left_out, every.total(), AT_MOST_ONE)
+
+
+class Display(NamedTuple):
+    """How one model was shown the scale in one sample."""
+
+    order: tuple[int, ...]  # stages from 1, as displayed
+    tokens: tuple[str, ...]  # identifiers, weakest stage first
+
+    def positions(self, stages: Verdict) -> Verdict:
+        """At which lines, from 1, stages were displayed."""
+        return tuple(sorted(self.order.index(stage) + 1 for stage in stages))
+
+
+Displays = Mapping[tuple[str, int], Display]  # by model and sample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithinModel:
+    """How far a model agrees with itself, on the same evidence, from sample to sample."""
+
+    model: str
+    stages_ordinal: Estimate
+    stages_nominal: Estimate
+    positions_ordinal: Estimate  # of the lines that were chosen, whatever stage stood there
+    positions_nominal: Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BetweenModels:
+    """How far models agree: in the same sample, so on the same display, and in different ones."""
+
+    models: tuple[str, ...]
+    matched_ordinal: Estimate  # Krippendorff's, a unit a bundle in a sample
+    matched_nominal: Estimate
+    apart_ordinal: Estimate  # of verdicts of different samples
+    apart_nominal: Estimate
+    kappa: Estimate | None = None  # of two models, in the same sample
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """Who agrees with whom."""
+
+    within: tuple[WithinModel, ...]
+    between: BetweenModels | None  # all models together; None where there is one
+    pairs: tuple[BetweenModels, ...]
+
+
+def measure_agreement(scores: Sequence[Score], displays: Displays) -> Agreement:
+    """Agreement within models and between them, of scores that are no swaps."""
+    answered = [score for score in scores if score.decoded and score.stages]
+    models = tuple(dict.fromkeys(score.model for score in scores))
+    return Agreement(
+        within=tuple(
+            _within(model, [score for score in answered if score.model == model], displays)
+            for model in models
+        ),
+        between=_between(models, answered) if len(models) > 1 else None,
+        pairs=tuple(_pair(pair, answered) for pair in combinations(models, 2)),
+    )
+
+
+def _within(model: str, scores: Sequence[Score], displays: Displays) -> WithinModel:
+    stages = [Rating(score.bundle, model, score.sample, verdict_of(score)) for score in scores]
+    positions = [
+        rating._replace(value=displays[model, rating.sample].positions(rating.value))
+        for rating in stages
+    ]
+    return WithinModel(
+        model=model,
+        stages_ordinal=estimate_alpha(stages, ORDINAL),
+        stages_nominal=estimate_alpha(stages, NOMINAL),
+        positions_ordinal=estimate_alpha(positions, ORDINAL),
+        positions_nominal=estimate_alpha(positions, NOMINAL),
+    )
+
+
+def _between(models: tuple[str, ...], scores: Sequence[Score]) -> BetweenModels:
+    chosen = [score for score in scores if score.model in models]
+    apart = [Rating(score.bundle, score.model, score.sample, verdict_of(score)) for score in chosen]
+    matched = [rating._replace(unit=(rating.sample, rating.unit)) for rating in apart]
+    return BetweenModels(
+        models=models,
+        matched_ordinal=estimate_alpha(matched, ORDINAL),
+        matched_nominal=estimate_alpha(matched, NOMINAL),
+        apart_ordinal=estimate_alpha_between(apart, ORDINAL),
+        apart_nominal=estimate_alpha_between(apart, NOMINAL),
+    )
+
+
+def _pair(pair: tuple[str, str], scores: Sequence[Score]) -> BetweenModels:
+    found = _between(pair, scores)
+    return BetweenModels(
+        models=pair,
+        matched_ordinal=found.matched_ordinal,
+        matched_nominal=found.matched_nominal,
+        apart_ordinal=found.apart_ordinal,
+        apart_nominal=found.apart_nominal,
+        kappa=estimate_kappa(_match(pair, scores)),
+    )
+
+
+def _match(
+    pair: tuple[str, str], scores: Iterable[Score]
+) -> Iterator[tuple[int, Verdict, Verdict]]:
+    """What two models said of the same bundle in the same sample."""
+    places: dict[tuple[int, str], dict[str, Verdict]] = {}
+    for score in scores:
+        places.setdefault((score.sample, score.bundle), {})[score.model] = verdict_of(score)
+    for (sample, _), said in places.items():
+        if all(model in said for model in pair):
+            yield sample, said[pair[0]], said[pair[1]]

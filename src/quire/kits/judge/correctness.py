@@ -1,0 +1,137 @@
+"""Correctness: verdicts held against what is known, against chance, and against abstention."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from quire.kits.judge.agreement import estimate_kappa, verdict_of
+from quire.kits.judge.intervals import (
+    SHARE,
+    WITHIN_ONE,
+    Estimate,
+    estimate_left_out,
+    estimate_mean,
+)
+from quire.kits.judge.metrics import Score
+
+_STEPS = 10  # of the curve
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """How right the verdicts are whose critics are at least so sure."""
+
+    least_agreement: float  # of the critic
+    kept: float  # share of the decoded verdicts with a known truth
+    accuracy: Estimate  # of those kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correctness:
+    """How right one model is, where the truth is known."""
+
+    model: str
+    chance: float  # one of as many stages as there are
+    commonest_truth: float  # what always naming the commonest truth would get
+    accuracy: Estimate  # of answered verdicts
+    corrected: Estimate  # accuracy above chance, of what is above chance: 0 guesses, 1 is right
+    kappa: Estimate  # Cohen's, of verdicts and truths: corrected for how often stages are named
+    answered: Estimate  # share of decoded verdicts with a known truth that do not abstain
+    right_of_all: Estimate  # right of all decoded ones: an abstention is not right
+    discrimination: Estimate  # how often the critic is surer of a right verdict than a wrong one
+    curve: tuple[CurvePoint, ...]  # from all that were answered to the surest
+
+
+def measure_correctness(scores: Sequence[Score], scale_size: int) -> tuple[Correctness, ...]:
+    """The figures of every model that has verdicts with a known truth."""
+    known = [score for score in scores if score.decoded and score.truth is not None]
+    models = dict.fromkeys(score.model for score in known)
+    return tuple(
+        _correctness(model, [score for score in known if score.model == model], scale_size)
+        for model in models
+    )
+
+
+def is_right(score: Score) -> bool:
+    """Whether a verdict names the right stage and no other."""
+    return score.stages == (score.truth,)
+
+
+def _correctness(model: str, scores: Sequence[Score], scale_size: int) -> Correctness:
+    answered = [score for score in scores if score.stages]
+    truths = Counter(score.truth for score in scores)
+    accuracy = _share(answered, [is_right(score) for score in answered])
+    pairs = ((score.sample, verdict_of(score), (score.truth or 0,)) for score in answered)
+    return Correctness(
+        model=model,
+        chance=1 / scale_size,
+        commonest_truth=max(truths.values()) / len(scores),
+        accuracy=accuracy,
+        corrected=above_chance(accuracy, 1 / scale_size),
+        kappa=estimate_kappa(pairs),
+        answered=_share(scores, [bool(score.stages) for score in scores]),
+        right_of_all=_share(scores, [is_right(score) for score in scores]),
+        discrimination=_discrimination(answered),
+        curve=tuple(_curve(answered, len(scores))),
+    )
+
+
+def _share(scores: Sequence[Score], hits: Sequence[bool]) -> Estimate:
+    totals: dict[int, tuple[float, float]] = {}
+    for score, hit in zip(scores, hits, strict=True):
+        right, count = totals.get(score.sample, (0.0, 0.0))
+        totals[score.sample] = (right + hit, count + 1)
+    return estimate_mean(list(totals.values()), SHARE)
+
+
+def above_chance(accuracy: Estimate, chance: float) -> Estimate:
+    """An accuracy less chance, as part of what there is above chance; the interval goes along."""
+    value, low, high = (
+        None if end is None else (end - chance) / (1 - chance) for end in accuracy[:3]
+    )
+    return accuracy._replace(value=value, low=low, high=high)
+
+
+def _discrimination(scores: Sequence[Score]) -> Estimate:
+    heard = [
+        (score.sample, score.agreement, is_right(score))
+        for score in scores
+        if score.agreement is not None
+    ]
+    samples = sorted({sample for sample, _, _ in heard})
+    without = [
+        area_under_curve([(sure, hit) for sample, sure, hit in heard if sample != left_out])
+        for left_out in samples
+    ]
+    value = area_under_curve([(sure, hit) for _, sure, hit in heard])
+    return estimate_left_out(value, without, len(heard), WITHIN_ONE)
+
+
+def area_under_curve(pairs: Sequence[tuple[float, bool]]) -> float | None:
+    """How often a hit has the higher value than a miss, ties counting half; None without both."""
+    hits = sum(hit for _, hit in pairs)
+    if hits in (0, len(pairs)):
+        return None
+    misses: Mapping[float, int] = Counter(value for value, hit in pairs if not hit)
+    wins = below = 0.0
+    for value, group in sorted(Counter(pairs).items()):
+        if value[1]:
+            wins += group * (below - misses.get(value[0], 0) / 2)
+        else:
+            below += group
+    return wins / (hits * (len(pairs) - hits))
+
+
+def _curve(answered: Sequence[Score], every: int) -> list[CurvePoint]:
+    """From all to the surest tenth; verdicts of one sureness are kept together."""
+    ranked = sorted((s.agreement for s in answered if s.agreement is not None), reverse=True)
+    points: list[CurvePoint] = []
+    for step in range(_STEPS, 0, -1):
+        least = ranked[max(0, len(ranked) * step // _STEPS - 1)] if ranked else 0.0
+        kept = [s for s in answered if s.agreement is not None and s.agreement >= least]
+        if kept and (not points or len(kept) / every < points[-1].kept):
+            accuracy = _share(kept, [is_right(score) for score in kept])
+            points.append(
+                CurvePoint(least_agreement=least, kept=len(kept) / every, accuracy=accuracy)
+            )
+    return points
