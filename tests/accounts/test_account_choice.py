@@ -280,3 +280,35 @@ def test_every_account_is_found_marked_or_not_and_those_that_do_not_open_are_tol
         assert every_account(tx, no_box, key_search("vllm"), NOW).accounts[0].credential == ""
         assert every_account(tx, no_box, key_search("simulated"), NOW).accounts[0].credential == ""
         assert "no key for groq" in str(every_account(tx, no_box, key_search("groq"), NOW).problem)
+
+
+def test_a_persons_own_key_is_used_first_and_by_nobody_else(ledger: Ledger, box: Box) -> None:
+    with ledger.transaction() as tx:
+        add(tx, box, "openai", "default", Secret("sk-of-the-workspace-wwww"), NOW)
+        add(tx, box, "openai", "default", Secret("sk-the-key-of-ann-aaaa"), NOW, person="ann")
+        add(tx, box, "openai", "default", Secret("sk-the-key-of-bob-bbbb"), NOW, person="bob")
+        search = key_search(OPENAI_API_KEY="sk-the-key-of-ann-aaaa")
+
+        def tails(person: str) -> list[str]:
+            chosen = choose_accounts(tx, lambda: box, search, NOW, person)
+            return [account.key.tail for account in chosen.accounts]
+
+        # what is found outside is the platform's, though ann keeps the same one
+        assert tails("ann") == ["aaaa", "wwww"]
+        assert tails("bob") == ["bbbb", "wwww", "aaaa"]
+        assert tails("cleo") == ["wwww", "aaaa"]
+        assert tails("") == ["wwww", "aaaa"]
+
+
+def test_a_row_that_is_given_to_another_person_does_not_open(ledger: Ledger, box: Box) -> None:
+    with ledger.transaction() as tx:
+        add(tx, box, "openai", "default", Secret(KEY), NOW, person="ann")
+        (hers,) = tx.credentials.list_credentials()
+        tx.credentials.remove_credential(hers.id, NOW)
+        moved = sealed_as(hers, hers.sealed)._replace(person="bob")
+        tx.credentials.add_credential(moved, NOW)
+
+        chosen = choose_accounts(tx, lambda: box, key_search(), NOW, "bob")
+
+    assert chosen.accounts == ()
+    assert "moved here" in str(chosen.problem)

@@ -29,7 +29,7 @@ def test_a_kept_key_is_listed_by_its_end_only(ledger: Ledger, box: Box) -> None:
         (known,) = list_keys(tx, [])
 
     assert known.standing == "untested"
-    assert known == ("openai", "work", "stored", "1234", "valid", "", NOW, False)
+    assert known == ("openai", "work", "stored", "1234", "valid", "", NOW, False, "")
 
 
 def test_what_cannot_be_a_key_is_not_kept(ledger: Ledger, box: Box) -> None:

@@ -103,6 +103,7 @@ def test_the_key_of_the_environment_is_listed_too(
         "reason": "",
         "since": None,
         "tested": False,
+        "person": "",
     }
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.docs.http_page import example_body, http_page, read_document, routes
 from tests.server.sites import open_site, upload
 
-OUTWARD = ("/v1/keys", "/v1/webhooks")  # that reach beyond the ledger
+OUTWARD = ("/v1/keys", "/v1/me/keys", "/v1/webhooks")  # that reach beyond the ledger
 
 
 def test_the_page_tells_of_every_route_and_of_fields_that_may_be_left_out_together() -> None:

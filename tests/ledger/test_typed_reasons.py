@@ -31,12 +31,12 @@ ADDED = {
     "blocks": ("content_id",),
     "requests": ("stray_ids", "most_input"),  # of a later version
     "documents": ("aside", "result_id"),
-    "credentials": ("accepted_at",),
+    "credentials": ("accepted_at", "person"),
     "results": (
         *("notes", "reviewer", "reviewed_at"),
         *("stage_id", "review_rank", "review_reasons", "critic_score"),
     ),
-    "runs": ("noted_progress", "noted_progress_at", "block_types"),
+    "runs": ("noted_progress", "noted_progress_at", "block_types", "started_by"),
     "lanes": ("given_up_at",),
     "attempts": ("slice_id",),
     "limit_levels": ("learnt_rate",),
@@ -83,6 +83,7 @@ ADDED_INDEXES = (
     "blocks_repeated",
     "documents_workspace",
     "documents_purged",
+    "credentials_kept",
 )
 
 

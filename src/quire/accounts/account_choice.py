@@ -1,11 +1,11 @@
-"""Account choice: which accounts calls go out with: stored keys, then those outside the ledger."""
+"""Account choice: calls go out with a person's own keys, the workspace's, then those outside."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from quire.accounts.credentials import row_of_key, stored_credentials
-from quire.accounts.encryption import Box, Owner
+from quire.accounts.credentials import owner_of, row_of_key, stored_credentials
+from quire.accounts.encryption import Box
 from quire.accounts.key_search import DEFAULT_CREDENTIALS, KeySearch, variables_of
 from quire.domain.accounts import Account, Credential, CredentialId, Secret
 from quire.domain.errors import Error, NotFound, UsageError
@@ -36,16 +36,16 @@ class _Candidate(NamedTuple):
 
 
 def choose_accounts(
-    tx: Transaction, box: OpenBox, search: KeySearch, now: datetime
+    tx: Transaction, box: OpenBox, search: KeySearch, now: datetime, person: str = ""
 ) -> AccountChoice:
-    """Find the accounts that calls to a provider may go out with.
+    """Find the accounts that calls to a provider may go out with, in a run that a person started.
 
     Keys outside the ledger are written down when they are first seen (never the key itself), so
     that they can be marked. Nothing is raised: where there is no account, `problem` is the hold.
     """
     if search.is_keyless:
         return AccountChoice((_keyless_account(search),))
-    candidates = _candidates(tx, search, now)
+    candidates = _candidates(tx, search, now, [person, ""] if person else [""])
     credentials = [candidate.credential for candidate in candidates]
     refused = {credential.digest for credential in credentials if not _is_valid(credential)}
     usable = [item for item in candidates if item.credential.digest not in refused]
@@ -66,7 +66,7 @@ def every_account(tx: Transaction, box: OpenBox, search: KeySearch, now: datetim
         return AccountChoice((_keyless_account(search),))
     accounts: list[Account] = []
     problems = [str(search.problem)] if search.problem else []
-    for candidate in _candidates(tx, search, now):
+    for candidate in _candidates(tx, search, now, None):
         try:
             accounts.append(_account(tx, box, search, candidate))
         except UsageError as error:
@@ -93,8 +93,13 @@ def recall(
         return AccountChoice((), error)
 
 
-def _candidates(tx: Transaction, search: KeySearch, now: datetime) -> list[_Candidate]:
-    """Every key with its row: stored ones, the oldest first, then those found outside."""
+def _candidates(
+    tx: Transaction, search: KeySearch, now: datetime, persons: Sequence[str] | None
+) -> list[_Candidate]:
+    """Keys with their rows: stored ones of these persons, or of all, then those found outside.
+
+    Persons come in their order, of each the oldest key first.
+    """
     rows = tx.credentials.credentials_of_provider(search.provider)
     unseen = [key for key in search.keys if row_of_key(rows, key) is None]
     for key in unseen:
@@ -102,7 +107,10 @@ def _candidates(tx: Transaction, search: KeySearch, now: datetime) -> list[_Cand
         tx.credentials.add_credential(new, now)
     if unseen:
         rows = tx.credentials.credentials_of_provider(search.provider)
-    candidates = [_Candidate(credential, None) for credential in stored_credentials(rows)]
+    stored = stored_credentials(rows)
+    if persons is not None:
+        stored = [row for whose in persons for row in stored if row.person == whose]
+    candidates = [_Candidate(credential, None) for credential in stored]
     for key in search.keys:
         row = row_of_key(rows, key)
         if row is not None and all(row.digest != other.credential.digest for other in candidates):
@@ -117,8 +125,7 @@ def _is_valid(credential: Credential) -> bool:
 def _account(tx: Transaction, box: OpenBox, search: KeySearch, candidate: _Candidate) -> Account:
     credential, key = candidate
     if key is None:
-        owner = Owner(tx.workspace, credential.provider, credential.name)
-        key = box().open(credential.sealed or b"", owner)
+        key = box().open(credential.sealed or b"", owner_of(tx, credential))
     options = dict(search.options)
     if credential.name == DEFAULT_CREDENTIALS:
         options["adc"] = "true"

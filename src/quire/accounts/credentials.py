@@ -35,6 +35,7 @@ class KnownKey(NamedTuple):
     reason: str
     since: datetime | None  # marked, else stored; None: found outside, and never marked
     tested: bool = False  # its provider accepted it, in a test or for a call
+    person: str = ""  # whose it is; empty: the workspace's
 
     @property
     def standing(self) -> str:
@@ -45,25 +46,38 @@ class KnownKey(NamedTuple):
 def check_box(tx: Transaction, box: Box) -> None:
     """Refuse a secret key other than the one that the keys here are encrypted with."""
     for credential in stored_credentials(tx.credentials.list_credentials())[:1]:
-        owner = Owner(tx.workspace, credential.provider, credential.name)
-        box.open(credential.sealed or b"", owner)
+        box.open(credential.sealed or b"", owner_of(tx, credential))
 
 
-def add(
-    tx: Transaction, box: Box, provider: str, name: str, key: Secret, now: datetime
+def owner_of(tx: Transaction, credential: Credential) -> Owner:
+    """Whom a stored key is sealed for."""
+    return Owner(tx.workspace, credential.provider, credential.name, credential.person)
+
+
+def add(  # noqa: PLR0913 - all that is known of a key
+    tx: Transaction,
+    box: Box,
+    provider: str,
+    name: str,
+    key: Secret,
+    now: datetime,
+    *,
+    person: str = "",
 ) -> CredentialId:
     """Keep a key, encrypted; one that was marked or removed before starts afresh."""
     digest = digest_of(validate_key(key.reveal(), "the key"))
     for item in stored_credentials(tx.credentials.credentials_of_provider(provider)):
         if item.digest == digest:
-            raise Conflict(f"that key is kept already, as {provider} {item.name}")
-        if item.name == name:
+            own = f", as {provider} {item.name}" if item.person == person else ", for others"
+            raise Conflict(f"that key is kept already{own}")
+        if (item.name, item.person) == (name, person):
+            whose = f" of {person}" if person else ""
             raise Conflict(
-                f"{provider} has a key called {name} already; give this one another name with"
-                f" --name, or `quire keys remove {provider} {name}` first"
+                f"{provider} has a key called {name}{whose} already; give this one another name"
+                f" with --name, or `quire keys remove {provider} {name}` first"
             )
-    sealed = box.seal(key, Owner(tx.workspace, provider, name))
-    new = NewCredential(provider, name, KeySource.STORED, key.tail, digest, sealed)
+    sealed = box.seal(key, Owner(tx.workspace, provider, name, person))
+    new = NewCredential(provider, name, KeySource.STORED, key.tail, digest, sealed, person)
     credential = tx.credentials.add_credential(new, now)
     if credential is None:
         raise Conflict(f"that key was kept just now, as {provider} {name}")
@@ -73,15 +87,18 @@ def add(
     return credential
 
 
-def remove(tx: Transaction, provider: str, name: str | None, now: datetime) -> Credential:
-    """Erase a stored key; without a name, the only one."""
-    kept = stored_credentials(tx.credentials.credentials_of_provider(provider))
+def remove(
+    tx: Transaction, provider: str, name: str | None, now: datetime, *, person: str = ""
+) -> Credential:
+    """Erase a stored key of the workspace, or of a person; without a name, the only one."""
+    rows = stored_credentials(tx.credentials.credentials_of_provider(provider))
+    kept = [credential for credential in rows if credential.person == person]
     if name is None and len(kept) > 1:
         names = ", ".join(credential.name for credential in kept)
         raise UsageError(f"{provider} has several stored keys; which one of {names}?")
     found = [credential for credential in kept if name in (None, credential.name)]
     if not found:
-        raise NotFound(_nothing_to_remove(provider, name))
+        raise NotFound(_nothing_to_remove(provider, name, person))
     tx.credentials.remove_credential(found[0].id, now)
     return found[0]
 
@@ -165,13 +182,13 @@ def _list_provider_keys(
 
 def _known_key(tx: Transaction, row: Credential, since: datetime | None) -> KnownKey:
     tested = row.accepted_at is not None or tx.credentials.has_answers(row.id)
-    return KnownKey(
-        row.provider, row.name, row.source, row.tail, row.state, row.reason, since, tested
-    )
+    known = (row.provider, row.name, row.source, row.tail, row.state, row.reason, since)
+    return KnownKey(*known, tested, row.person)
 
 
-def _nothing_to_remove(provider: str, name: str | None) -> str:
-    if name in variables_of(provider):
+def _nothing_to_remove(provider: str, name: str | None, person: str) -> str:
+    if name in variables_of(provider) and not person:
         return f"{name} is in the environment, not in the ledger; unset it there"
     called = f" called {name}" if name else ""
-    return f"{provider} has no stored key{called}; `quire keys list` shows which there are"
+    whose = f" of {person}" if person else ""
+    return f"{provider} has no stored key{called}{whose}; `quire keys list` shows which there are"

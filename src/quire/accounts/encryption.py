@@ -39,6 +39,12 @@ class Owner(NamedTuple):
     workspace: WorkspaceId
     provider: str
     name: str
+    person: str = ""  # empty: the workspace's own
+
+    @property
+    def binding(self) -> bytes:
+        """What a sealed text is bound to; keys of the workspace, as before there were others."""
+        return fingerprint(*(self if self.person else self[:3]))
 
 
 class Box:
@@ -56,7 +62,7 @@ class Box:
         """Encrypt a key; the same one twice gives two texts."""
         nonce = os.urandom(_NONCE_BYTES)
         head = _FORMAT + self._mark
-        bound = head + fingerprint(*owner)
+        bound = head + owner.binding
         return head + nonce + self._cipher.encrypt(nonce, key.reveal().encode(), bound)
 
     def open(self, sealed: bytes, owner: Owner) -> Secret:
@@ -75,7 +81,7 @@ class Box:
 
         nonce, text = rest[:_NONCE_BYTES], rest[_NONCE_BYTES:]
         try:
-            return Secret(self._cipher.decrypt(nonce, text, head + fingerprint(*owner)).decode())
+            return Secret(self._cipher.decrypt(nonce, text, head + owner.binding).decode())
         except InvalidTag:
             raise _unreadable(owner, "its row was changed, or moved here") from None
 

@@ -25,6 +25,10 @@ app = typer.Typer(
 )
 
 Provider = Annotated[str, argument("PROVIDER", "openai, anthropic, gemini, mistral, groq, …")]
+Person = Annotated[
+    str | None,
+    option("NAME", "Whose: only runs that they start use it. By default the workspace's."),
+]
 
 
 @app.command(epilog="Example: quire keys add anthropic --name work")
@@ -32,7 +36,9 @@ def add(
     context: typer.Context,
     provider: Provider,
     extra: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
+    *,
     name: Annotated[str, option("NAME", "What to call it.")] = "default",
+    person: Person = None,
     stdin: Annotated[bool, flag("Read it from a pipe, without asking.", "--stdin")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -50,12 +56,14 @@ def add(
     if doubt:
         note(f"quire: {doubt}; it is kept all the same")
     with engine_for(context, make=True) as engine:
-        made = engine.keys.add(provider, name, key)
+        made = engine.keys.add(provider, name, key, person or "")
     if made:
         note(f"quire: {made} is new, and guards stored keys; keep it, and keep it to yourself")
     tail = f" …{key.tail}" if key.tail else ""
-    kept = f"kept the key {provider} {name}{tail}, encrypted; `quire keys test {provider}`"
-    stored = {"provider": provider, "name": name, "tail": key.tail, "doubt": doubt}
+    whose = f" of {person}" if person else ""
+    kept = f"kept the key {provider} {name}{whose}{tail}, encrypted; `quire keys test {provider}`"
+    stored = {"provider": provider, "name": name, "person": person or "", "tail": key.tail}
+    stored["doubt"] = doubt
     print_outcome(context, as_json, stored, kept)
 
 
@@ -83,16 +91,19 @@ def list_all(context: typer.Context, as_json: AsJson = False) -> None:
         found, problems = engine.keys.listing()
     for problem in problems:
         note(f"quire: {problem}")
-    columns = ("provider", "~name", "key", "from", "state", "since", "*reason")
+    whose = ("of",) if any(known.person for known in found) else ()
+    columns = ("provider", "~name", *whose, "key", "from", "state", "since", "*reason")
     nothing = "no keys yet; `quire keys add PROVIDER` keeps one"
     listed = [known._asdict() | {"state": known.standing} for known in found]
-    print_list(as_json, listed, nothing, columns, map(_key_row, found))
+    rows = (_key_row(known, with_person=bool(whose)) for known in found)
+    print_list(as_json, listed, nothing, columns, rows)
 
 
-def _key_row(known: "KnownKey") -> tuple[str, ...]:
-    provider, name, source, tail, _, reason, since, _ = known
+def _key_row(known: "KnownKey", *, with_person: bool) -> tuple[str, ...]:
+    provider, name, source, tail, _, reason, since, _, person = known
     key = f"…{tail}" if tail else ""
-    return (provider, name, key, source.value, known.standing, moment(since), reason)
+    whose = (person or "the workspace",) if with_person else ()
+    return (provider, name, *whose, key, source.value, known.standing, moment(since), reason)
 
 
 @app.command("test", epilog="Example: quire keys test anthropic")
@@ -130,6 +141,7 @@ def remove(
     context: typer.Context,
     provider: Provider,
     name: Annotated[str | None, argument("NAME", "Which, if there are several.")] = None,
+    person: Person = None,
     as_json: AsJson = False,
 ) -> None:
     """Erase a stored key."""
@@ -137,7 +149,9 @@ def remove(
 
     check_names(provider, name)
     with engine_for(context) as engine:
-        removed = engine.keys.remove(provider, name)
-    erased = {"provider": provider, "name": removed.name, "tail": removed.tail}
-    said = f"erased the key {provider} {removed.name}; the vendor still accepts it"
+        removed = engine.keys.remove(provider, name, person or "")
+    erased = {"provider": provider, "name": removed.name, "person": removed.person}
+    erased["tail"] = removed.tail
+    whose = f" of {removed.person}" if removed.person else ""
+    said = f"erased the key {provider} {removed.name}{whose}; the vendor still accepts it"
     print_outcome(context, as_json, erased, said)

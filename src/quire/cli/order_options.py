@@ -110,6 +110,10 @@ Budget = Annotated[
         "--budget",
     ),
 ]
+Person = Annotated[
+    str | None,
+    option("NAME", "Whose run it is: keys of theirs are used first; `quire keys add`.", "--person"),
+]
 StageName = Annotated[
     str | None,
     option(

@@ -50,6 +50,7 @@ def run(
     from_stage: order_options.FromStage = None,
     wallet: order_options.Wallet = None,
     budget: order_options.Budget = None,
+    person: order_options.Person = None,
     new: of.New = False,
     max_cost: of.MaxCost = None,
     detach: of.Detach = False,
@@ -61,15 +62,23 @@ def run(
         asked = (schema, recipe, document, param, given, stop_after, reuse, from_stage)
         typed = TypedOrder(*asked, models, prompt, attach, per, block_type)
         order = order_from_options(engine, typed, model, policy)
-        order = replace(engine.orders.with_funds(order, wallet, budget), task_limit=limit, new=new)
+        order = engine.orders.with_funds(order, wallet, budget)
+        order = replace(order, task_limit=limit, new=new, person=person or "")
         tell_earlier(context, engine, order)
         handle = engine.start(order, max_cost)
         if detach:
             return tell_detached(context, handle, as_json=as_json)
-        forecast = engine.spend.forecast_cost(handle.id)
-        how = _DriveOutcome(_drive(context, engine, handle), forecast, new)
-        code = _sum_up(context, engine, handle.progress(), how, as_json=as_json)
+        code = _carry_through(context, engine, handle, new=new, as_json=as_json)
     raise typer.Exit(code)
+
+
+def _carry_through(
+    context: typer.Context, engine: "Engine", handle: "RunHandle", *, new: bool, as_json: bool
+) -> int:
+    """Work on a run that was started, and say how it ended; returns the exit code."""
+    forecast = engine.spend.forecast_cost(handle.id)
+    how = _DriveOutcome(_drive(context, engine, handle), forecast, new)
+    return _sum_up(context, engine, handle.progress(), how, as_json=as_json)
 
 
 def attach(context: typer.Context, run: of.RunNumber = None, as_json: of.AsJson = False) -> None:

@@ -21,7 +21,7 @@ from quire.providers.protocol import BatchApi, HttpClient, Provider
 
 CACHE_TTL = timedelta(seconds=2)  # so that a key that was marked elsewhere is soon left alone
 
-ChooseAccount = Callable[[Transaction, ModelFacts, datetime], AccountChoice]
+ChooseAccount = Callable[[Transaction, ModelFacts, str, datetime], AccountChoice]  # for a person
 RecallAccount = Callable[[Transaction, ModelFacts, CredentialId], AccountChoice]
 
 
@@ -35,11 +35,11 @@ class WorkerAccounts:
         self._choose = choose
         self._recall = recall
         self._token = token
-        self._known: dict[tuple[str, str], tuple[AccountChoice, datetime]] = {}
+        self._known: dict[tuple[str, str, str], tuple[AccountChoice, datetime]] = {}
 
     def choose(self, tx: Transaction, context: LaneContext, now: datetime) -> Account | None:
         """The account to send with; None where there is none: the run is held, if it must be."""
-        chosen = self._cached_choice(tx, context.facts, now)
+        chosen = self._cached_choice(tx, context, now)
         if chosen.accounts:
             return chosen.accounts[0]
         if context.embeds:
@@ -51,12 +51,12 @@ class WorkerAccounts:
         return None
 
     def recall(
-        self, tx: Transaction, facts: ModelFacts, credential: CredentialId | None, now: datetime
+        self, tx: Transaction, context: LaneContext, credential: CredentialId | None, now: datetime
     ) -> AccountChoice:
         """The one account that something already sent belongs to, or why it cannot be used."""
         if credential is None or self._recall is None:
-            return self._cached_choice(tx, facts, now)
-        return self._recall(tx, facts, credential)
+            return self._cached_choice(tx, context, now)
+        return self._recall(tx, context.facts, credential)
 
     async def ready_account(self, account: Account) -> Account:
         """The account as it stands in a call: a token fetched where that takes the key's place."""
@@ -72,11 +72,12 @@ class WorkerAccounts:
         """Look again: a key was refused, or a transaction did not come through."""
         self._known.clear()
 
-    def _cached_choice(self, tx: Transaction, facts: ModelFacts, now: datetime) -> AccountChoice:
-        key = (facts.provider, facts.wire.url)
+    def _cached_choice(self, tx: Transaction, context: LaneContext, now: datetime) -> AccountChoice:
+        facts, person = context.facts, context.spec.person
+        key = (facts.provider, facts.wire.url, person)
         known = self._known.get(key)
         if known is None or not timedelta(0) <= now - known[1] < CACHE_TTL:
-            known = self._known[key] = (self._choose(tx, facts, now), now)
+            known = self._known[key] = (self._choose(tx, facts, person, now), now)
         return known[0]
 
 

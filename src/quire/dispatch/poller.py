@@ -82,7 +82,7 @@ class Poller:
     def _leased_batch(self, tx: Transaction, batch: Batch, now: datetime) -> LeasedBatch | None:
         context = self._contexts.of_batch(tx, batch)
         batch_api = self._providers.batch_api(context.provider)
-        chosen = self._accounts.recall(tx, context.facts, batch.credential_id, now)
+        chosen = self._accounts.recall(tx, context, batch.credential_id, now)
         if batch_api is not None and chosen.accounts:
             return LeasedBatch(batch, context, chosen.accounts[0], batch_api)
         if living_workers(tx, now - self._leases.lease) <= 1:  # nobody else may have the key

@@ -95,17 +95,19 @@ class Credential:
     accepted_at: datetime | None = None  # when its provider last said that it is good
     created_at: datetime
     sealed: bytes | None = field(default=None, repr=False)
+    person: str = ""  # whose it is; empty: the workspace's
 
     @property
     def label(self) -> str:
         """What people call it, and what attempts remember."""
-        return label_credential(self.source, self.name, self.tail)
+        return label_credential(self.source, self.name, self.tail, self.person)
 
 
-def label_credential(source: KeySource, name: str, tail: str) -> str:
+def label_credential(source: KeySource, name: str, tail: str, person: str = "") -> str:
     """Name a key without showing it."""
     words = {KeySource.ENVIRONMENT: "env"}
-    return f"{words.get(source, source.value)} {name}" + (f" …{tail}" if tail else "")
+    whose = f" of {person}" if person else ""
+    return f"{words.get(source, source.value)} {name}{whose}" + (f" …{tail}" if tail else "")
 
 
 class Rates(NamedTuple):

@@ -42,6 +42,7 @@ class Run:
     created_at: datetime
     ended_at: datetime | None
     funded: bool  # a wallet or a budget bounds what it spends
+    started_by: str = ""  # a person, whose own keys it uses first; empty: nobody said who
 
 
 class Wishes(NamedTuple):

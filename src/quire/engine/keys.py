@@ -1,4 +1,4 @@
-"""Keys: kept, listed, tried and erased; and as whom a worker's calls go out."""
+"""Keys: kept, listed, tried and erased, of the workspace or a person; as whom calls go out."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +35,8 @@ from quire.engine.context import EngineContext
 from quire.providers.key_check import KeyCheck, check_keys
 from quire.providers.vendors import KEYED_PROVIDERS
 from quire.settings import Settings
+
+LONGEST_PERSON = 100  # characters, as the name of a token
 
 
 class KeyListing(NamedTuple):
@@ -75,8 +77,10 @@ class Keys:
         place = self._place
         return place.path if make_secret_key(place) else None
 
-    def add(self, provider: str, name: str, key: Secret) -> Path | None:
+    def add(self, provider: str, name: str, key: Secret, person: str = "") -> Path | None:
         """Keep one more key, sealed; returns the file that guards it where that is new.
+
+        It is the workspace's, or one person's, and then only runs that they start use it.
 
         A secret key is made only where nothing is kept yet: what is kept needs the old one.
         """
@@ -86,7 +90,7 @@ class Keys:
         box = self.box()
         with self._context.ledger.transaction() as tx:
             check_secrets(tx, box)
-            credentials.add(tx, box, provider, name, key, self._now())
+            credentials.add(tx, box, provider, name, key, self._now(), person=check_person(person))
         return made
 
     def listing(self) -> KeyListing:
@@ -113,10 +117,10 @@ class Keys:
                     credentials.mark(tx, account, check.state, check.message, self._now())
         return [KeyTest(*test) for test in zip(accounts, checks, strict=True)]
 
-    def remove(self, provider: str, name: str | None) -> Credential:
-        """Erase a stored key; without a name, the only one."""
+    def remove(self, provider: str, name: str | None, person: str = "") -> Credential:
+        """Erase a stored key of the workspace or of a person; without a name, the only one."""
         with self._context.ledger.transaction() as tx:
-            return credentials.remove(tx, provider, name, self._now())
+            return credentials.remove(tx, provider, name, self._now(), person=check_person(person))
 
     def _matching_accounts(self, which: str | None, tell: Callable[[Error], None]) -> list[Account]:
         found: list[Account] = []
@@ -159,6 +163,14 @@ def check_names(provider: str, name: str | None) -> None:
         validate_key_name(name)
 
 
+def check_person(name: str) -> str:
+    """Take the name of a person, as tokens have it; empty: nobody."""
+    bare = " ".join(name.split())
+    if len(bare) > LONGEST_PERSON or not bare.isprintable():
+        raise UsageError("a person has the name of their token, of 1 to 100 characters")
+    return bare
+
+
 def read_key(provider: str, text: str) -> tuple[Secret, str]:
     """A key as somebody gave it, and why it may be none of this provider's."""
     key = validate_key(text, "the key")
@@ -177,7 +189,9 @@ def worker_accounts(settings: Settings, environment: Mapping[str, str]) -> Worke
         return choose(keys)
 
     return WorkerAccounts(
-        lambda tx, facts, now: find(facts, lambda keys: choose_accounts(tx, box, keys, now)),
+        lambda tx, facts, person, now: find(
+            facts, lambda keys: choose_accounts(tx, box, keys, now, person)
+        ),
         _google_token,
         lambda tx, facts, credential: find(facts, lambda keys: recall(tx, box, keys, credential)),
     )

@@ -342,7 +342,8 @@ def unfinished_turns(engine: Engine, planned: ProbePlan) -> list[ProbeTurn]:
     """The runs of a probe that still cost something; those that are done are not made again."""
     with engine.ledger.snapshot() as tx:
         known = [
-            tx.runs.newest_run_of_key(run_key(_turn_order(planned, turn))) for turn in planned.turns
+            tx.runs.newest_run_of_key(run_key(_turn_order(planned, turn)), planned.order.person)
+            for turn in planned.turns
         ]
         runs = [None if run is None else tx.runs.get_run(run) for run in known]
     return [

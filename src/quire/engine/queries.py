@@ -74,6 +74,7 @@ class RunHead:
     models: tuple[str, ...] = ()  # that are asked besides
     documents: int = 0  # that it is about
     blocks: int = 0
+    started_by: str = ""  # the person, where one signed in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -402,6 +403,7 @@ def _head(source: ResultSource) -> RunHead:
         started_at=run.created_at,
         ended_at=run.ended_at,
         models=source.models[1:],
+        started_by=run.started_by,
     )
 
 

@@ -34,6 +34,7 @@ class DraftFunds(NamedTuple):
     max_cost_usd: float | None = None
     wallet: str | None = None
     budget_usd: Dollars | None = None
+    person: str = ""  # whose keys are used first
 
 
 UNBOUND = DraftFunds()
@@ -95,7 +96,10 @@ def draft_schema(
 def _ask(engine: Engine, wish: str, text: str, model: str | None, funds: DraftFunds) -> SchemaDraft:
     """One run about one block; what it holds is kept whatever becomes of it."""
     document = engine.add_parsed([_document(wish, text)])[0]
-    run = engine.run(schema=draft_request_schema(), model=model, over=[document], **funds._asdict())
+    schema, over = draft_request_schema(), [document]
+    order = engine.orders.resolve(schema=schema, model=model, over=over, policy={})
+    order = engine.orders.with_funds(order, funds.wallet, funds.budget_usd)
+    run = engine.start(replace(order, person=funds.person), funds.max_cost_usd)
     now = run.wait()
     answers = [row for row in run.rows() if row["status"] in ("accepted", "confirmed")]
     if not answers:

@@ -39,6 +39,7 @@ class RunSpec:
     models: tuple[ModelFacts, ...]  # by number; 0 is the run's own
     stage_ids: Mapping[str, StageId]
     registry: Registry
+    person: str = ""  # who started it: their own keys are used first
 
     @cached_property
     def stages(self) -> dict[StageId, Stage]:
@@ -292,4 +293,5 @@ def read_run_spec(tx: Transaction, run: RunId, registry: Registry) -> RunSpec:
         models=tuple(tx.runs.models_of_run(found)),
         stage_ids={stage.name: stage.id for stage in tx.runs.stages_of_run(run)},
         registry=registry,
+        person=found.started_by,
     )

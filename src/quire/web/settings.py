@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 
 from quire.domain.errors import Error
-from quire.engine import Engine
+from quire.engine import Engine, KnownKey
 from quire.engine.model_list import read_model_list
 from quire.engine.result_pages import shown_value
 from quire.providers.vendors import PROVIDER_NAMES
@@ -24,15 +24,16 @@ def show_settings(
     principal: Annotated[Principal, Depends(find_principal)],
     engine: AskedEngine,
 ) -> HTMLResponse:
-    """Show what this workspace is set to; keys by their last four characters, and to admins."""
-    admin = principal.role >= AccessRole.ADMIN
-    keys, problems = _keys(engine) if admin else ([], [])
+    """Show what this workspace is set to; keys by their last four characters, and to whose."""
+    admin, operator = principal.role >= AccessRole.ADMIN, principal.role >= AccessRole.OPERATOR
+    keys, problems = _keys(engine, principal) if operator else ([], [])
     models = read_model_list()
     return render(
         request,
         "settings.html",
         principal,
         admin=admin,
+        operator=operator,
         keys=keys,
         problems=problems,
         providers=[name for name in PROVIDER_NAMES if name not in KEYLESS],
@@ -46,8 +47,11 @@ def show_settings(
     )
 
 
-def _keys(engine: Engine) -> tuple[list[object], list[str]]:
+def _keys(engine: Engine, principal: Principal) -> tuple[list[KnownKey], list[str]]:
+    """All keys for an admin; else those of whoever looks."""
     found, problems = engine.keys.listing()
+    if principal.role < AccessRole.ADMIN:
+        return [known for known in found if known.person == principal.name != ""], []
     return list(found), [str(problem) for problem in problems if isinstance(problem, Error)]
 
 

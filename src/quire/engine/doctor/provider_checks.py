@@ -142,7 +142,7 @@ def check_key_choice(installation: Installation) -> Iterator[Finding]:
         yield _access_finding(access)
         yield from _doubts(access)
         for known in access.marked:
-            shown = label_credential(known.source, known.name, known.tail)
+            shown = label_credential(known.source, known.name, known.tail, known.person)
             yield warning(
                 f"{known.provider}: {shown} is marked {known.state} ({known.reason})",
                 f"`quire keys test {known.provider}` tries it again",

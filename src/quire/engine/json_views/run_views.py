@@ -28,6 +28,7 @@ def progress_json(
         "model": head.model.name,
         "simulated": head.model.provider == "simulated",
         "started_at": head.started_at,
+        "started_by": head.started_by,
         "ended_at": head.ended_at,
         "per": None if now.is_staged else now.noun,
         "blocks": now.total,

@@ -20,6 +20,7 @@ class NewCredential(NamedTuple):
     tail: str
     digest: bytes
     sealed: bytes | None = None  # stored ones only
+    person: str = ""  # whose; empty: the workspace's
 
 
 class Credentials(Table):
@@ -94,4 +95,5 @@ def _to_credential(row: Row) -> Credential:
         marked_at=from_micros_or_none(row[9]),
         created_at=from_micros(row[10]),
         accepted_at=from_micros_or_none(row[11]),
+        person=row[12],
     )

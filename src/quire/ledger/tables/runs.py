@@ -44,8 +44,9 @@ class Runs(Table):
         snapshots: tuple[JsonObject, JsonObject, JsonObject],
         limit: int | None,
         now: datetime,
+        person: str = "",
     ) -> RunId:
-        """Add a run with the recipe, model and policy it is told."""
+        """Add a run with the recipe, model and policy it is told, and who started it."""
         recipe, model, policy = (plain_json(json_object) for json_object in snapshots)
         rows = self._run(
             "add_run",
@@ -56,6 +57,7 @@ class Runs(Table):
             state=str(RUN.start),
             task_limit=limit,
             now=to_micros(now),
+            person=person,
         )
         return RunId(rows[0][0])
 
@@ -84,9 +86,9 @@ class Runs(Table):
         """Note that its blocks are all that there are of these types."""
         self._change("set_block_types", id=run, types=",".join(types))
 
-    def newest_run_of_key(self, key: bytes) -> RunId | None:
-        """The newest run of the same order that was not cancelled."""
-        return self._one(itemgetter(0), "newest_run_of_key", key=key)
+    def newest_run_of_key(self, key: bytes, person: str = "") -> RunId | None:
+        """The newest run of the same order that was not cancelled, and that nobody else pays."""
+        return self._one(itemgetter(0), "newest_run_of_key", key=key, person=person)
 
     def lock_key(self, key: bytes) -> None:
         """Let equal orders happen one after the other."""

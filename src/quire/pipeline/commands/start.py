@@ -68,6 +68,7 @@ class Order:
     wallet: str | None = None  # that it spends from
     budget: int | None = None  # picodollars that it may spend in all
     command: str | None = None  # the caller's own id of it: the same again begins nothing
+    person: str = ""  # who orders it: their own keys are used first
 
     @property
     def route(self) -> str:
@@ -107,7 +108,7 @@ def _go_on(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
 def _begin_run(tx: Transaction, key: bytes, order: Order, now: datetime) -> RunId:
     """Write down all that a new run was told."""
     snapshots = (recipe_to_json(order.recipe), order.facts.as_json(), order.policy.as_json())
-    run = tx.runs.add_run(key, snapshots, order.task_limit, now)
+    run = tx.runs.add_run(key, snapshots, order.task_limit, now, order.person)
     fund_run(tx, run, order.wallet, order.budget, now, new=True)
     tx.runs.add_run_documents(run, [document for document, _ in order.inputs], order.input_names)
     further = (*order.models, *order.embedders)
@@ -189,9 +190,10 @@ def find_run(tx: Transaction, order: Order) -> RunId | None:
 
     They knew no embedders: a run that they began is the same where the order leaves that open.
     """
-    known = tx.runs.newest_run_of_key(run_key(order))
+    known = tx.runs.newest_run_of_key(run_key(order), order.person)
     if known is None and order.policy.policy.embedder == AUTO_EMBEDDER:
-        known = tx.runs.newest_run_of_key(run_key(order, unknown=("embedder",)))
+        older = run_key(order, unknown=("embedder",))
+        known = tx.runs.newest_run_of_key(older, order.person)
     return known
 
 

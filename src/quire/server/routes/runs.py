@@ -123,7 +123,8 @@ def start_run(
     )
     order = engine.orders.with_blocks(order, asked.block_types)
     order = engine.orders.with_funds(order, asked.wallet, asked.budget_usd)
-    started = engine.start(replace(order, command=command), asked.max_cost_usd)
+    order = replace(order, command=command, person=asker.name)
+    started = engine.start(order, asked.max_cost_usd)
     return answer_json(run_json(engine, started.id) | {"goes_on": started.goes_on}, 201)
 
 

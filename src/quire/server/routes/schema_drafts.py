@@ -57,7 +57,7 @@ def post_draft(engine: AskedEngine, asker: Asker, asked: DraftBody) -> DraftAnsw
     """Let a model draft a schema; the same wish about the same blocks is paid for once."""
     check_stated(asker, engine.settings, asked.model)
     over = None if asked.documents is None else [*map(DocumentId, asked.documents)]
-    funds = DraftFunds(asked.max_cost_usd, asked.wallet)
+    funds = DraftFunds(asked.max_cost_usd, asked.wallet, person=asker.name)
     return DraftAnswer.model_validate(
         draft_schema(engine, asked.wish, asked.model, over, funds).as_json()
     )

@@ -84,7 +84,7 @@ WHERE a.state = 'settled' AND p.stop = 'end' AND (a.cost_basis IS NULL OR a.cost
 -- name: attempts_of_request
 SELECT a.id, a.no, a.state, a.provider, a.model, a.params, a.sent_at, a.ended_at, a.input_tokens, a.output_tokens, a.cached_tokens,
     a.written_short_tokens + a.written_long_tokens, a.reasoning_tokens, a.reserved, a.cost, a.cost_basis, a.error,
-    c.source, c.name, c.tail, p.raw, p.decoded, p.reasoning, p.codec, p.stop, a.batch_id
+    c.source, CASE WHEN c.person <> '' THEN c.name || ' of ' || c.person ELSE c.name END, c.tail, p.raw, p.decoded, p.reasoning, p.codec, p.stop, a.batch_id
 FROM attempts a LEFT JOIN responses p ON p.attempt_id = a.id LEFT JOIN credentials c ON c.id = a.credential_id AND c.workspace_id = :workspace
 WHERE a.request_id = :id ORDER BY a.no
 

@@ -187,7 +187,7 @@ SELECT 1 FROM attempts a WHERE a.batch_id = :batch AND a.state IN ('answered', '
 SELECT coalesce(max(a.no), 0) FROM attempts a WHERE a.batch_id = :batch
 
 -- name: list_batches
-SELECT b.id, l.run_id, l.model, b.state, b.end_reason, b.ref, c.source, c.name, c.tail, b.calls, b.tokens, b.counts,
+SELECT b.id, l.run_id, l.model, b.state, b.end_reason, b.ref, c.source, CASE WHEN c.person <> '' THEN c.name || ' of ' || c.person ELSE c.name END, c.tail, b.calls, b.tokens, b.counts,
     b.duplicates, b.strangers, b.missing, b.created_at, b.submitted_at, b.next_at, b.ended_at, b.problem,
     CASE WHEN b.cancel_asked_at IS NULL THEN 0 ELSE 1 END, b.nonce, b.unread
 FROM batches b JOIN lanes l ON l.id = b.lane_id LEFT JOIN credentials c ON c.id = b.credential_id AND c.workspace_id = :workspace

@@ -15,7 +15,7 @@ WHERE workspace_id = :workspace AND document_id = :document AND block_index > :a
 -- name: runs_before
 -- The next page of runs, the newest first; of one state, or of all.
 SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at,
-    EXISTS (SELECT 1 FROM run_funds f WHERE f.run_id = runs.id)
+    EXISTS (SELECT 1 FROM run_funds f WHERE f.run_id = runs.id), started_by
 FROM runs WHERE workspace_id = :workspace AND id < :before AND (:state = '' OR state = :state) ORDER BY id DESC LIMIT :limit
 
 -- name: entries_before

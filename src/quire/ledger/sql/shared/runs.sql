@@ -1,6 +1,6 @@
 -- name: add_run
-INSERT INTO runs (workspace_id, run_key, recipe, model, policy, state, task_limit, created_at)
-VALUES (:workspace, :key, :recipe, :model, :policy, :state, :task_limit, :now) RETURNING id
+INSERT INTO runs (workspace_id, run_key, recipe, model, policy, state, task_limit, created_at, started_by)
+VALUES (:workspace, :key, :recipe, :model, :policy, :state, :task_limit, :now, :person) RETURNING id
 
 -- name: inputs_of_run
 -- The documents of a run in order, each with the input it belongs to.
@@ -21,8 +21,12 @@ SELECT rows.run_id, rows.ordinal, rows.block_index FROM rows
 UPDATE runs SET block_types = :types WHERE workspace_id = :workspace AND id = :id
 
 -- name: newest_run_of_key
--- The newest run of the same order that was not cancelled: the same command goes on with it.
-SELECT id FROM runs WHERE workspace_id = :workspace AND run_key = :key AND state IN ('running', 'finished') ORDER BY id DESC LIMIT 1
+-- The newest run of the same order that was not cancelled: the same command goes on with it. One that somebody else began
+-- is left alone where they have keys of their own: their money would pay for it; one's own comes first.
+SELECT r.id FROM runs r WHERE r.workspace_id = :workspace AND r.run_key = :key AND r.state IN ('running', 'finished')
+  AND (r.started_by = '' OR r.started_by = :person OR NOT EXISTS (
+    SELECT 1 FROM credentials c WHERE c.workspace_id = :workspace AND c.person = r.started_by AND c.removed_at IS NULL))
+ORDER BY CASE WHEN r.started_by = :person THEN 0 ELSE 1 END, r.id DESC LIMIT 1
 
 -- name: lock_key
 -- Nothing to do on SQLite: there is one writer.
@@ -36,18 +40,18 @@ UPDATE runs SET model = :model WHERE workspace_id = :workspace AND id = :id
 
 -- name: get_run
 SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at,
-    EXISTS (SELECT 1 FROM run_funds f WHERE f.run_id = runs.id)
+    EXISTS (SELECT 1 FROM run_funds f WHERE f.run_id = runs.id), started_by
 FROM runs WHERE workspace_id = :workspace AND id = :id
 
 -- name: list_runs
 SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at,
-    EXISTS (SELECT 1 FROM run_funds f WHERE f.run_id = runs.id)
+    EXISTS (SELECT 1 FROM run_funds f WHERE f.run_id = runs.id), started_by
 FROM runs WHERE workspace_id = :workspace ORDER BY id DESC LIMIT :limit
 
 -- name: list_whole_runs
 -- The newest runs about whole documents; those over a sample are parts of a probe.
 SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at,
-    EXISTS (SELECT 1 FROM run_funds f WHERE f.run_id = r.id)
+    EXISTS (SELECT 1 FROM run_funds f WHERE f.run_id = r.id), started_by
 FROM runs r WHERE workspace_id = :workspace AND NOT EXISTS (SELECT 1 FROM run_blocks b WHERE b.run_id = r.id)
 ORDER BY id DESC LIMIT :limit
 

@@ -49,7 +49,7 @@ WITH heads AS MATERIALIZED (
     FROM sent GROUP BY run_id, stage_id, model, credential_id, day, batched, outcome,
         CASE WHEN input + cached + short + long > :tier THEN input + cached + short + long ELSE 0 END
 )
-SELECT u.run_id, s.name, u.model, k.provider, k.source, k.name, k.tail, u.day, u.batched, u.outcome, u.size,
+SELECT u.run_id, s.name, u.model, k.provider, k.source, CASE WHEN k.person <> '' THEN k.name || ' of ' || k.person ELSE k.name END, k.tail, u.day, u.batched, u.outcome, u.size,
     u.attempts, CAST(u.calls AS INTEGER), CAST(u.tasks AS INTEGER), CAST(u.input AS INTEGER), CAST(u.cached AS INTEGER), CAST(u.short AS INTEGER),
     CAST(u.long AS INTEGER), CAST(u.output AS INTEGER), CAST(u.reasoning AS INTEGER), CAST(u.cost AS INTEGER), CAST(u.presumed AS INTEGER),
     CAST(u.more_prefix AS INTEGER), CAST(u.more_cached AS INTEGER), 0, 0, u.stage_id
@@ -70,13 +70,13 @@ WITH taken AS (
       AND EXISTS (SELECT 1 FROM tallies y WHERE y.stage_id = s.id AND y.what = 'reused')
     GROUP BY t.id, t.run_id, t.stage_id
 )
-SELECT x.run_id, s.name, coalesce(a.model, ''), k.provider, k.source, k.name, k.tail, r.created_at / 86400000000, 0, 'reused', 0,
+SELECT x.run_id, s.name, coalesce(a.model, ''), k.provider, k.source, CASE WHEN k.person <> '' THEN k.name || ' of ' || k.person ELSE k.name END, k.tail, r.created_at / 86400000000, 0, 'reused', 0,
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, count(*),
     CAST(sum(coalesce(a.cost, 0) / CASE WHEN q.tasks > 0 THEN q.tasks ELSE 1 END) AS INTEGER), x.stage_id
 FROM taken x JOIN results r ON r.id = x.result_id JOIN stages s ON s.id = x.stage_id
 LEFT JOIN attempts a ON a.id = r.attempt_id LEFT JOIN requests q ON q.id = a.request_id
 LEFT JOIN credentials k ON k.id = a.credential_id AND k.workspace_id = :workspace
-GROUP BY x.run_id, x.stage_id, s.name, a.model, a.credential_id, k.provider, k.source, k.name, k.tail, r.created_at / 86400000000
+GROUP BY x.run_id, x.stage_id, s.name, a.model, a.credential_id, k.provider, k.source, k.name, k.person, k.tail, r.created_at / 86400000000
 ORDER BY x.run_id, x.stage_id, a.model, r.created_at / 86400000000, a.credential_id
 
 -- name: money_of_runs

@@ -1,6 +1,6 @@
 -- All tables of a new SQLite ledger. The migrations make the same, one after the other, which takes
 -- six times as long. Written by `make docs`, and compared with them by a test: never edited.
--- version: 38
+-- version: 39
 
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY,
@@ -48,7 +48,7 @@ CREATE TABLE runs (
     cancel_asked_at INTEGER,
     early_judged_at INTEGER,
     created_at INTEGER NOT NULL,
-    ended_at INTEGER, deadline_at INTEGER, stop_after_stage TEXT, noted_progress INTEGER NOT NULL DEFAULT 0, noted_progress_at INTEGER, block_types TEXT NOT NULL DEFAULT '',
+    ended_at INTEGER, deadline_at INTEGER, stop_after_stage TEXT, noted_progress INTEGER NOT NULL DEFAULT 0, noted_progress_at INTEGER, block_types TEXT NOT NULL DEFAULT '', started_by TEXT NOT NULL DEFAULT '',
     CHECK ((ended_at IS NULL) = (state = 'running'))
 ) STRICT;
 
@@ -276,15 +276,12 @@ CREATE TABLE credentials (
     reason TEXT,
     marked_at INTEGER,
     created_at INTEGER NOT NULL,
-    removed_at INTEGER, accepted_at INTEGER,
+    removed_at INTEGER, accepted_at INTEGER, person TEXT NOT NULL DEFAULT '',
     UNIQUE (workspace_id, provider, source, name, digest),
     CHECK ((sealed IS NOT NULL) = (source = 'stored' AND removed_at IS NULL)),
     CHECK ((state = 'valid') = (reason IS NULL)),
     CHECK ((state = 'valid') = (marked_at IS NULL))
 ) STRICT;
-
-CREATE UNIQUE INDEX credentials_kept ON credentials (workspace_id, provider, name)
-    WHERE source = 'stored' AND removed_at IS NULL;
 
 CREATE TABLE limit_levels (
     workspace_id TEXT NOT NULL,
@@ -752,3 +749,6 @@ CREATE INDEX wallet_entries_wallet ON wallet_entries (wallet_id, id);
 CREATE INDEX documents_purged ON documents (workspace_id, purged_at) WHERE purged_at IS NOT NULL;
 
 CREATE INDEX blocks_repeated ON blocks (document_id) WHERE content_id IS NOT NULL;
+
+CREATE UNIQUE INDEX credentials_kept ON credentials (workspace_id, provider, person, name)
+    WHERE source = 'stored' AND removed_at IS NULL;
