@@ -221,6 +221,17 @@ def test_a_title_cannot_steer_the_terminal(quire: Quire, folder: Path) -> None:
     assert "red\\x1b[31m.txt" in text
 
 
+def test_a_document_is_put_aside_and_taken_back(ready: Quire) -> None:
+    put = ready("aside", "notes.txt").stdout
+    aside = ready.json("documents")[0]["use"]
+    back = ready.json("aside", "notes.txt", "--back")
+
+    assert put.startswith("1 document put aside")
+    assert aside == "aside"
+    assert back == {"documents": [1], "aside": False}
+    assert ready.json("documents")[0]["use"] == ""
+
+
 def test_a_document_is_purged_with_a_yes(ready: Quire) -> None:
     result = ready("purge", "notes.txt", "--yes")
 

@@ -16,6 +16,7 @@ ROLES: dict[str, AccessRole | None] = {
     "POST /v1/documents": OPERATOR,
     "GET /v1/documents/{document}": VIEWER,
     "GET /v1/documents/{document}/blocks": VIEWER,
+    "POST /v1/documents/{document}/aside": OPERATOR,
     "DELETE /v1/documents/{document}": ADMIN,
     "GET /v1/schemas": VIEWER,
     "POST /v1/schemas": OPERATOR,

@@ -35,6 +35,44 @@ def test_a_document_is_shown_block_by_block_with_results_in_the_margin(tmp_path:
     assert "there is no document 99" in missing.text
 
 
+MARKDOWN = "# Lease\n\n## 1. Rent\n\n**Marrow** pays <b>$5</b>.\n\n## 2. Use\n\n- as a shop\n"
+
+
+def test_markdown_is_shown_formatted_under_its_sections_or_as_it_is(tmp_path: Path) -> None:
+    with open_site(tmp_path) as client:
+        number = upload(client, "lease.md", MARKDOWN)
+        plain = upload(client, "lease.txt", "**Marrow** pays.")
+
+        page = client.get(f"/documents/{number}").text
+        exact = client.get(f"/documents/{number}?exact=1").text
+        text = client.get(f"/documents/{plain}").text
+
+    assert "<strong>Marrow</strong> pays &lt;b&gt;$5&lt;/b&gt;." in page
+    paths = [re.sub("<[^>]*>", "", path) for path in re.findall('<p class="path">(.*?)</p>', page)]
+    assert paths == ["Lease › 1. Rent", "Lease › 2. Use"]
+    assert "**Marrow** pays &lt;b&gt;$5&lt;/b&gt;." in exact
+    assert f'href="/documents/{number}?exact=1"' in page
+    assert "**Marrow** pays." in text
+
+
+def test_a_document_is_put_aside_and_taken_back(tmp_path: Path) -> None:
+    with open_site(tmp_path) as client:
+        number = upload(client)
+        aside = client.post(f"/v1/documents/{number}/aside", json={})
+        page, listed = client.get(f"/documents/{number}").text, client.get("/documents").text
+        offered = client.get("/new").text
+        back = client.post(f"/v1/documents/{number}/aside", json={"aside": False})
+        after = client.get(f"/v1/documents/{number}").json()
+        missing = client.post("/v1/documents/99/aside", json={})
+
+    assert aside.json() == {"document": number, "aside": True}
+    assert "Take back" in page
+    assert "take back" in listed
+    assert "All in use: 0 documents" in offered
+    assert (back.json()["aside"], after["use"]) == (False, "")
+    assert missing.status_code == 404
+
+
 def test_hostile_text_is_shown_as_text(tmp_path: Path) -> None:
     long = "x" * 1_000_000
     with open_site(tmp_path) as client:
@@ -63,6 +101,9 @@ def test_files_are_brought_in_read_and_purged(tmp_path: Path, page: Page, pictur
         expect(page.locator("#refused li")).to_contain_text("broken.pdf")
         expect(page.locator("tbody tr")).to_have_count(1)
         expect(page.locator("#upload-words")).to_contain_text("1 of 2 files brought in, 240 blocks")
+        expect(page.get_by_role("link", name="Ask about it")).to_have_attribute(
+            "href", "/new?documents=1"
+        )
         assert axe_violations(page) == []
         take_pictures(page, "documents", pictures)
 

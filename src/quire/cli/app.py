@@ -83,6 +83,7 @@ _COMMANDS = {
     "approve": OwnCommand(STEER, "steer:approve", "quire approve 12 17"),
     "reject": OwnCommand(STEER, "steer:reject", "quire reject 12 --note 'the date is missing'"),
     "edit": OwnCommand(STEER, "steer:edit", "quire edit 12 --set urgency=3 --set topic=billing"),
+    "aside": OwnCommand(STEER, "library:aside", "quire aside drafts/\n\nquire aside 7 --back"),
     "purge": OwnCommand(STEER, "library:purge", "quire purge 3 --yes"),
     "version": OwnCommand(LOOK, "app:version", "quire version"),
     "schema": OwnCommand(PREPARE, "schemas:schema_app"),

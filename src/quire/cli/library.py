@@ -199,6 +199,23 @@ def documents(context: typer.Context, as_json: AsJson = False) -> None:
     print_list(as_json, marked, nothing, columns, rows)
 
 
+def aside(
+    context: typer.Context,
+    documents: Annotated[
+        list[str],
+        argument("DOCUMENTS", "Numbers, titles, files, fingerprints, folders or quoted globs."),
+    ],
+    back: Annotated[bool, flag("Take them back: runs are about them again.", "--back")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Put documents aside: only runs that name them are about them. Nothing is erased."""
+    with engine_for(context) as engine:
+        meant = engine.library.put_aside(documents, back=back)
+    done = "taken back" if back else "put aside; `quire aside … --back` takes them back"
+    data = {"documents": meant, "aside": not back}
+    print_outcome(context, as_json, data, f"{quantity(len(meant), 'document')} {done}")
+
+
 def purge(
     context: typer.Context,
     documents: Annotated[

@@ -253,6 +253,13 @@ class Library:
                 found += match_documents(tx, name, self._known_files.place_of)
         return list(dict.fromkeys(found))
 
+    def put_aside(self, names: Sequence[str], *, back: bool = False) -> list[DocumentId]:
+        """Leave documents to the runs that name them, or take them `back`; returns those meant."""
+        wanted = self.resolve_documents(names)
+        with self._context.ledger.transaction() as tx:
+            tx.documents.put_aside(wanted, aside=not back)
+        return wanted
+
     def purge(self, name: str) -> tuple[Document, PurgeCounts]:
         """Erase a document with its prompts, responses and results."""
         with self._context.ledger.transaction() as tx:

@@ -79,13 +79,18 @@ def _separate_pieces(pieces: Iterator[_Piece], lines: int) -> Iterator[_Piece]:
             yield piece._replace(first=first, after=after)
 
 
+def make_parser() -> MarkdownIt:
+    """A parser of the markdown that is read here: CommonMark with tables, terms and footnotes."""
+    parser = MarkdownIt("commonmark", {"inline_definitions": True})
+    parser.enable("table").use(deflist_plugin).use(front_matter_plugin)
+    return parser.use(footnote_plugin, inline=False, move_to_end=False)
+
+
 class _MarkdownParser:
     """Reads the block structure; inline text is looked into only where a type depends on it."""
 
     def __init__(self) -> None:
-        self._parser = MarkdownIt("commonmark", {"inline_definitions": True})
-        self._parser.enable("table").use(deflist_plugin).use(front_matter_plugin)
-        self._parser.use(footnote_plugin, inline=False, move_to_end=False)
+        self._parser = make_parser()
         self._parser.core.ruler.enableOnly(["normalize", "block"])
 
     def pieces(self, text: str) -> Iterator[_Piece]:

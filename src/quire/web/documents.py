@@ -1,23 +1,29 @@
 """The pages of documents: all of them, and one with its blocks and results in the margin."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Annotated, NamedTuple
 
 from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import HTMLResponse
+from markupsafe import Markup
 
 from quire.domain.data import stored_json
+from quire.domain.documents import BlockType
 from quire.domain.states import ReviewState
 from quire.engine import Engine
 from quire.ledger.tables.list_pages import MarginResult, StoredBlock
 from quire.server.access import AccessRole, AskedEngine, Principal, find_principal
 from quire.server.json_answers import FIRST, LARGEST, read_cursor, write_cursor
+from quire.sources.source_files import SourceFormat
+from quire.web.formatted_text import format_markdown
 from quire.web.pages import render
 
 router = APIRouter()
 DOCUMENTS, BLOCKS = 50, 100  # on a page
 LONGEST_BLOCK, LONGEST_VALUE = 20_000, 300  # characters that are shown at once
+MOST_FORMATTED = 200_000  # characters of a page; what is beyond is shown as it is
 Number = Annotated[int, Path(ge=1, le=LARGEST)]
 Viewer = Annotated[Principal, Depends(find_principal)]
 
@@ -44,8 +50,9 @@ class ShownBlock(NamedTuple):
 
     number: int
     kind: str
-    headings: tuple[str, ...]  # above a heading, and above the first block of a page
+    section: tuple[str, ...]  # the headings that a group of blocks stands under, before its first
     text: str
+    formatted: Markup | None  # the same, as people read it
     hidden: int  # characters that are too many to be shown at once
     notes: tuple[MarginNote, ...]
 
@@ -69,34 +76,39 @@ def list_documents(
 
 
 @router.get("/documents/{document}")
-def show_document(
+def show_document(  # noqa: PLR0913 - each is a part of the request
     request: Request,
     principal: Viewer,
     engine: AskedEngine,
     document: Number,
+    *,
     start: Annotated[int, Query(alias="from", ge=0, le=LARGEST)] = 0,
     run: Annotated[int | None, Query(ge=1, le=LARGEST)] = None,
+    exact: bool = False,
 ) -> HTMLResponse:
-    """Show a document from a block on, with what a run made of it."""
+    """Show a document from a block on, with what a run made of it; formatted, or its source."""
     listed = engine.listings.document(document)
     blocks = engine.listings.blocks(document, start - 1, BLOCKS + 1)
     runs = engine.listings.runs_about(document)
     chosen = run if run is not None else next(iter(runs), None)
     notes = _read_notes(engine, document, chosen, blocks) if chosen else {}
-    total = listed.as_json()["conv_total_blocks"]
+    about = listed.as_json()
+    formats = (lambda block: False) if exact else _reads_as(str(about["source_type"]))
     return render(
         request,
         "document.html",
         principal,
-        document=listed.as_json(),
-        blocks=_show_blocks(blocks[:BLOCKS], notes),
+        document=about,
+        blocks=_show_blocks(blocks[:BLOCKS], notes, formats),
+        exact=exact,
         whole=notes.get(-1, ()),
         runs=runs,
         run=chosen,
         start=start,
         next=blocks[BLOCKS].block_index if len(blocks) > BLOCKS else None,
-        total=total,
+        total=about["conv_total_blocks"],
         per_page=BLOCKS,
+        may_bring=principal.role >= AccessRole.OPERATOR,
         may_purge=principal.role >= AccessRole.ADMIN,
     )
 
@@ -133,19 +145,48 @@ def _show(value: object) -> str:
 
 
 def _show_blocks(
-    blocks: Sequence[StoredBlock], notes: Mapping[int, tuple[MarginNote, ...]]
+    blocks: Sequence[StoredBlock],
+    notes: Mapping[int, tuple[MarginNote, ...]],
+    formats: Callable[[StoredBlock], bool],
 ) -> list[ShownBlock]:
     shown: list[ShownBlock] = []
-    for block in blocks:
-        headings = tuple(map(str, block.headings)) if isinstance(block.headings, list) else ()
+    left, before = MOST_FORMATTED, tuple[str, ...]()
+    sections = [_section_of(block, after) for block, after in pairwise([*blocks, None]) if block]
+    for block, section in zip(blocks, sections, strict=True):
+        text = block.content[:LONGEST_BLOCK]
+        left -= len(text)
         shown.append(
             ShownBlock(
                 number=block.block_index,
                 kind=block.block_type,
-                headings=headings if not shown or block.block_type == "heading" else (),
-                text=block.content[:LONGEST_BLOCK],
+                section=section if section != before else (),
+                text=text,
+                formatted=format_markdown(text) if left > 0 and formats(block) else None,
                 hidden=max(0, len(block.content) - LONGEST_BLOCK),
                 notes=notes.get(block.block_index, ()),
             )
         )
+        before = section
     return shown
+
+
+def _section_of(block: StoredBlock, after: StoredBlock | None) -> tuple[str, ...]:
+    """The headings that a block stands under; a heading begins a section of its own."""
+    above = _headings(block)
+    if block.block_type != BlockType.HEADING:
+        return above
+    below = _headings(after) if after else ()
+    if len(below) == len(above) + 1 and below[: len(above)] == above:
+        return below
+    return (*above, block.content.strip("#= -\n"))
+
+
+def _headings(block: StoredBlock) -> tuple[str, ...]:
+    return tuple(map(str, block.headings)) if isinstance(block.headings, list) else ()
+
+
+def _reads_as(kind: str) -> Callable[[StoredBlock], bool]:
+    """Which blocks of a kind of file are formatted: all of markdown, of others their tables."""
+    if kind == SourceFormat.MARKDOWN:
+        return lambda block: True
+    return lambda block: block.block_type == BlockType.TABLE and block.content.startswith("|")

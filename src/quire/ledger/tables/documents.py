@@ -133,6 +133,11 @@ class Documents(Table):
         """Let a document that came with one run be there for all."""
         self._change("ingest_document_again", id=document)
 
+    def put_aside(self, documents: Sequence[DocumentId], *, aside: bool) -> int:
+        """Leave documents to the runs that name them, or take them back; returns how many."""
+        asked = {"ids": list(documents), "aside": int(aside)}
+        return self._change("put_aside", **asked) if documents else 0
+
     def match_documents(self, name: str) -> list[Document]:
         """Up to three documents by number, title, path, file name, or start of a fingerprint.
 

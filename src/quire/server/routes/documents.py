@@ -15,6 +15,7 @@ from quire.server.json_answers import (
     FIRST,
     USUAL_ITEMS,
     AnswerShape,
+    Body,
     Cursor,
     Limit,
     Number,
@@ -160,6 +161,31 @@ async def upload_documents(  # noqa: PLR0913 - each is a part of the request
 def _refusal(line: str) -> dict[str, str]:
     name, _, reason = line.partition(": ")
     return {"name": name, "reason": reason}
+
+
+class AsideBody(Body):
+    """Whether a document is only for the runs that name it."""
+
+    aside: bool = True
+
+
+class AsideShape(AnswerShape):
+    """How a document stands."""
+
+    document: int
+    aside: bool
+
+
+@router.post(
+    "/v1/documents/{document}/aside",
+    response_model=AsideShape,
+    dependencies=[requires(AccessRole.OPERATOR)],
+)
+def put_document_aside(engine: AskedEngine, document: Number, asked: AsideBody) -> Response:
+    """Put a document aside, so that only runs that name it are about it, or take it back."""
+    engine.listings.document(document)
+    engine.library.put_aside([str(document)], back=not asked.aside)
+    return answer_json({"document": document, "aside": asked.aside})
 
 
 @router.delete(

@@ -13,6 +13,13 @@ if (at("drop")) takeFiles({
     const list = fresh.querySelector(".documents");
     const here = document.querySelector(".documents") ?? document.querySelector(".empty");
     if (list && here) here.replaceWith(document.importNode(list, true));
+    document.getElementById("new-run").hidden = false;
+    const next = document.getElementById("next-step");
+    const brought = new Set([...(next.dataset.documents ?? "").split(",").filter(Boolean), ...result.documents.map((one) => String(one.id))]);
+    next.dataset.documents = [...brought].join(",");
+    next.hidden = false;
+    next.querySelector("a").href = next.dataset.documents.length > 3500 ? "/new" : `/new?${new URLSearchParams({ documents: next.dataset.documents })}`;
+    next.querySelector("a").textContent = brought.size === 1 ? "Ask about it" : `Ask about these ${brought.size}`;
     const old = result.documents.filter((one) => one.new === false).length;
     if (old) tell(`${old} ${old === 1 ? "was" : "were"} here already, unchanged`);
   },

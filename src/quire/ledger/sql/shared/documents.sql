@@ -31,6 +31,10 @@ ORDER BY id
 -- A document that came with a run was ingested for all.
 UPDATE documents SET aside = 0 WHERE workspace_id = :workspace AND id = :id AND aside = 1
 
+-- name: put_aside
+-- Whether runs that do not name these are about them.
+UPDATE documents SET aside = :aside WHERE workspace_id = :workspace AND id IN (:ids...) AND aside <> :aside AND purged_at IS NULL
+
 -- name: match_documents
 -- Documents by number, title, path, file name, or the start of a fingerprint, each with how well it matches: by its number,
 -- by what it is called, by what it was called before another document took its place.
