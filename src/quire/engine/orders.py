@@ -31,7 +31,7 @@ from quire.pipeline.run_spec import possible_models
 from quire.planning.routing import with_usual_route
 from quire.planning.stage_lineage import recipe_lineage
 from quire.providers.catalog import find_model
-from quire.providers.vendors import PROVIDER_NAMES
+from quire.providers.vendors import PROVIDER_NAMES, VendorFacts, vendor_facts
 from quire.recipes.plugin_registry import Registry
 from quire.recipes.policy_layers import policy_from_json, resolve_policy, schema_layer
 from quire.recipes.recipe_checks import validate_recipe
@@ -227,7 +227,7 @@ def resolve_order(
     known = _find_models(settings, (own, *named, *others))
     facts = known[own]
     recipe = _with_models(asked, [known[name].name for name in (own, *others)], known)
-    _check_models(recipe, facts.name, known)
+    _check_models(settings, recipe, facts.name, known)
     besides = {item.name: item for item in known.values() if item.name != facts.name}
     if not besides:  # several models agree on a way when it is chosen
         policy = with_usual_route(policy, facts)
@@ -250,20 +250,39 @@ def _refuse_for_schema(**of_recipes: object) -> None:
             raise UsageError(f"{name} is for recipes; a schema has one stage, and no parameters")
 
 
-def _check_models(recipe: Recipe, own: str, known: Mapping[str, ModelFacts]) -> None:
+def _check_models(
+    settings: Settings, recipe: Recipe, own: str, known: Mapping[str, ModelFacts]
+) -> None:
     """Refuse what a model of some stage would refuse, or has nothing to read of."""
     for stage in recipe.stages:
         for name in possible_models(recipe, stage, own):
             refuse_as_answerer(known[name])
-            _check_params(known[name], stage.params)
+            _check_params(settings, known[name], stage.params)
     _check_own_models(recipe, own)
 
 
-def _check_params(facts: ModelFacts, params: Params) -> None:
-    """Refuse what the model would refuse, before anything is sent."""
-    refused = [name for name in ("temperature", "top_p") if getattr(params, name) is not None]
-    if refused and not facts.wire.sampling:
-        raise UsageError(f"{facts.name} takes no {' and no '.join(refused)}; leave it out")
+def _check_params(settings: Settings, facts: ModelFacts, params: Params) -> None:
+    """Refuse what the model would refuse, or its calls could not say, before anything is sent."""
+    vendor = vendor_facts(facts.provider)
+    chosen = [name for name in ("temperature", "top_p") if getattr(params, name) is not None]
+    refused = [] if facts.wire.sampling else chosen
+    if params.seed is not None and not _takes_seed(settings, vendor):
+        refused.append("seed")
+    if refused:
+        raise UsageError(
+            f"{facts.name} takes no {' and no '.join(refused)};"
+            f" leave {'it' if len(refused) == 1 else 'them'} out"
+        )
+    if params.temperature is not None and params.temperature > vendor.hottest:
+        raise UsageError(
+            f"{facts.name} takes a temperature from 0 to {vendor.hottest:g},"
+            f" not {params.temperature:g}"
+        )
+
+
+def _takes_seed(settings: Settings, vendor: VendorFacts) -> bool:
+    by_chat = settings.providers.get(vendor.name, {}).get("api") == "chat"
+    return vendor.seed == "taken" or (vendor.seed == "by chat" and by_chat)
 
 
 def _given_flags(policy: Mapping[str, Json]) -> dict[str, Json]:

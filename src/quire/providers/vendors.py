@@ -79,6 +79,8 @@ class VendorFacts:
     start_command: str = ""
     chat: ChatVariant = ChatVariant()
     structured: tuple[StructuredOutput, ...] = tuple(StructuredOutput)  # ways to ask for JSON
+    seed: Literal["taken", "by chat", "refused"] = "taken"  # "by chat": only with api = "chat"
+    hottest: float = 2.0  # the highest temperature that it takes
     requests_a_minute: bool = True  # x-ratelimit-limit-requests counts a minute, not a day
     statement_needed: bool = False  # the names of its models say nothing of window and price
     same_models_as: str = ""  # another vendor, whose models it has in its own house
@@ -111,6 +113,7 @@ _ROWS = (
             extra={"store": False},
         ),
         exact_tokenizer=True,
+        seed="by chat",
         genai_prices_id="openai",
     ),
     VendorFacts(
@@ -136,6 +139,8 @@ _ROWS = (
             headers=(("anthropic-version", "2023-06-01"),),
             option_headers={"anthropic-workspace-id": "workspace"},
         ),
+        seed="refused",
+        hottest=1.0,
         genai_prices_id="anthropic",
     ),
     VendorFacts(
@@ -188,6 +193,7 @@ _ROWS = (
         url_variables=("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_BASE_URL"),
         key_variables=("AZURE_OPENAI_API_KEY",),
         never_prefixed=True,
+        seed="by chat",
         key_check=KeyCheckCall(header="api-key", scheme=""),
         chat=ChatVariant(
             system_role="developer", limit="max_completion_tokens", marking="prompt_cache"
@@ -207,6 +213,7 @@ _ROWS = (
         key_variables=("MISTRAL_API_KEY",),
         never_prefixed=True,
         chat=ChatVariant(seed="random_seed"),
+        hottest=1.5,
         genai_prices_id="mistral",
     ),
     VendorFacts(

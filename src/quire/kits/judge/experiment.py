@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
 from hashlib import sha256
 from itertools import combinations
@@ -18,9 +18,17 @@ SINGLE, SUBSET = "single", "subset"
 RAW, CLEANED, NEUTRALIZED, ABSTRACTED = "raw", "cleaned", "neutralized", "abstracted"
 VIEWS = (RAW, CLEANED, NEUTRALIZED, ABSTRACTED)  # l0 to l3, each made from the one before
 ALL_PAIRS = "all"
+RUBRIC_FIRST, EVIDENCE_FIRST = "rubric_first", "evidence_first"
+ORDERINGS = (RUBRIC_FIRST, EVIDENCE_FIRST)  # of what a judge is shown
 _DESIGN = (  # what spans the design space, as the export lists it
     *("models", "scale_size", "samples", "method", "abstain_enabled", "evidence_view"),
-    *("randomizations", "evidence_bundle_size", "bundle_strategy", "seed"),
+    *("randomizations", "evidence_bundle_size", "bundle_strategy", "seed", "prompt_ordering"),
+    *("temperature", "top_p", "provider_seed", "max_tokens"),
+)
+# What files could not say once; only what is said is written, so that old runs are found again.
+_LATER = (
+    *("rubric_model", "critic_model", "prompt_ordering", "top_p", "provider_seed", "max_tokens"),
+    "prompts",
 )
 
 
@@ -105,6 +113,26 @@ class Experiment:
     swaps: tuple[tuple[str, str], ...] = ()  # rivals: each judges on the other's rubrics
     rubric: tuple[ScaleStage, ...] = ()  # given rather than generated
     temperature: float | None = None
+    top_p: float | None = None
+    provider_seed: int | None = None  # that every call is sent with
+    max_tokens: int | None = None
+    rubric_model: str = ""  # who writes all rubrics; "" = each model its own
+    critic_model: str = ""  # who criticises all; "" = whoever wrote what is criticised
+    prompt_ordering: str = RUBRIC_FIRST
+    prompts: tuple[tuple[str, str], ...] = ()  # by name, those that are not the built-in ones
+
+    @property
+    def authors(self) -> tuple[str, ...]:
+        """Who writes rubrics; nobody where the rubric is given."""
+        if self.rubric:
+            return ()
+        return (self.rubric_model,) if self.rubric_model else self.models
+
+    @property
+    def named_models(self) -> tuple[str, ...]:
+        """Every model that it names, each once."""
+        others = (self.view_model, self.rubric_model, self.critic_model)
+        return tuple(dict.fromkeys([*self.models, *filter(None, others)]))
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -147,7 +175,10 @@ class Experiment:
             "randomizations": list(self.randomizations),
             "swaps": [list(pair) for pair in self.swaps],
             "rubric_given": bool(self.rubric),
-            "temperature": self.temperature,
+            "rubric_model": self.rubric_model or None,
+            "critic_model": self.critic_model or None,
+            "view_model": (self.view_model or self.models[0]) if self.views else None,
+            "own_prompts": [name for name, _ in self.prompts],
         }
 
 
@@ -157,6 +188,8 @@ def with_names(experiment: Experiment, names: Mapping[str, str]) -> Experiment:
         experiment,
         models=tuple(names[model] for model in experiment.models),
         view_model=names[experiment.view_model] if experiment.view_model else "",
+        rubric_model=names[experiment.rubric_model] if experiment.rubric_model else "",
+        critic_model=names[experiment.critic_model] if experiment.critic_model else "",
         swaps=tuple((names[first], names[second]) for first, second in experiment.swaps),
     )
 
@@ -177,11 +210,15 @@ def _digest(*parts: str) -> str:
 
 
 EXPERIMENT = "experiment"  # its name among the facts of a recipe
+_DEFAULTS = {item.name: item.default for item in fields(Experiment)}
 
 
 def experiment_to_json(experiment: Experiment) -> dict[str, Json]:
     """Write all of it but the texts of the evidence, which are documents of the run."""
     body = asdict(experiment)
+    for name in _LATER:
+        if getattr(experiment, name) == _DEFAULTS[name]:
+            del body[name]
     for written, evidence in zip(body["evidence"], experiment.evidence, strict=True):
         written["kept_id"] = evidence.id
         del written["text"]
@@ -195,6 +232,7 @@ def experiment_from_json(body: Mapping[str, Any], texts: Sequence[str]) -> Exper
     lists: dict[str, Any] = {
         "models": tuple(body["models"]),
         "randomizations": tuple(body["randomizations"]),
+        "prompts": tuple((name, text) for name, text in body.get("prompts", ())),
         "swaps": tuple((first, second) for first, second in body["swaps"]),
         "windows": tuple(Window(**item) for item in body["windows"]),
         "ground_truth": GroundTruth(**truth) if truth else None,

@@ -17,7 +17,7 @@ from quire.engine import (
 from quire.kits.judge.experiment import ExperimentRows
 from quire.kits.judge.experiment_runs import read_rows, typed_tables
 
-EXPORT_SCHEMA_VERSION = 4
+EXPORT_SCHEMA_VERSION = 5
 CSV = "csv"
 
 

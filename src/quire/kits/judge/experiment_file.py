@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +16,7 @@ from quire.kits.judge.experiment import (
     ALL_PAIRS,
     BENCHMARK,
     ECC,
+    ORDERINGS,
     SINGLE,
     SUBSET,
     TASK_TYPES,
@@ -28,6 +29,13 @@ from quire.kits.judge.experiment import (
     all_pairs,
 )
 from quire.kits.judge.groupings import SEED
+from quire.kits.judge.prompt_files import (
+    VARIABLES,
+    PromptFile,
+    read_prompt_file,
+    template_mistakes,
+    trial_mistakes,
+)
 from quire.kits.judge.randomization import RANDOMIZATIONS, STRATEGIES
 from quire.kits.judge.toml_tables import (
     MistakeLog,
@@ -38,7 +46,7 @@ from quire.kits.judge.toml_tables import (
     toml_tables,
 )
 from quire.recipes.recipe_problems import find_lines
-from quire.recipes.setting_rules import TEXT, Rule, number_rule, one_of, whole_number_rule
+from quire.recipes.setting_rules import PARAM_RULES, TEXT, Rule, one_of, whole_number_rule
 
 _LEVELS = {f"l{level}": view for level, view in enumerate(VIEWS)}
 _DEFAULT_SCALE = 4
@@ -72,13 +80,19 @@ SETTINGS = {
     "seed": SEED,
     "swaps": _ANY,
     "rubric": _ANY,
-    "temperature": number_rule(0, 2),
+    **{name: PARAM_RULES[name] for name in ("temperature", "top_p", "max_tokens")},
+    "provider_seed": PARAM_RULES["seed"],
+    "rubric_model": TEXT,
+    "critic_model": TEXT,
+    "prompt_ordering": one_of(*ORDERINGS),
+    "prompts": _TABLE,
 }
 _NEEDED = ("experiment_tag", "task_type", "concept", "models", "evidence")
 # What an experiment takes as it stands in the file.
 _PLAIN = (
     *("experiment_tag", "task_type", "concept", "view_model", "scale_size", "samples", "method"),
     *("abstain_enabled", "evidence_bundle_size", "bundle_strategy", "seed", "temperature"),
+    *("top_p", "max_tokens", "provider_seed", "rubric_model", "critic_model", "prompt_ordering"),
 )
 _TRUTH_RULES = {"source": TEXT, "label": TEXT}
 _SCALE_RULES = {"label": TEXT, "criteria": list_of(TEXT, "a list of texts, none twice", least=1)}
@@ -95,12 +109,14 @@ def read_experiment(path: Path) -> Experiment:
     except (RecursionError, ValueError) as error:  # nested too deep, or a number too long
         raise _refusal(path, f"not usable TOML: {error}"[:200]) from None
     mistake_log = MistakeLog()
-    experiment = _ExperimentReader(body, mistake_log, path.parent).experiment()
-    if mistake_log.mistakes:
-        lines = find_lines(text)
-        placed = ((lines.line(place), message) for place, message in mistake_log.mistakes)
-        mistakes = summarize_mistakes(placed)
-        raise RecipeInvalid(str(path), [FileMistake(str(path), *item) for item in mistakes])
+    reader = _ExperimentReader(body, mistake_log, path.parent)
+    experiment = reader.experiment()
+    lines = find_lines(text)
+    placed = ((lines.line(place), message) for place, message in mistake_log.mistakes)
+    mistakes = [FileMistake(str(path), *item) for item in summarize_mistakes(placed)]
+    mistakes += reader.prompt_mistakes(experiment)
+    if mistakes:
+        raise RecipeInvalid(str(path), mistakes)
     assert experiment is not None
     return experiment
 
@@ -128,6 +144,7 @@ class _ExperimentReader:
         self.given = self.top.check(SETTINGS, _NEEDED)
         size = self.given.get("scale_size", _DEFAULT_SCALE)
         self.scale_size = size if isinstance(size, int) else _DEFAULT_SCALE
+        self.prompts = tuple(self._prompts())
 
     def experiment(self) -> Experiment | None:
         """All of it; None where anything is wrong."""
@@ -136,6 +153,7 @@ class _ExperimentReader:
         truth = self._ground_truth()
         swaps = self._swaps()
         rubric = self._rubric()
+        self._check_rubric_model()
         self._check_task_type(truth, evidence)
         if self.mistake_log.mistakes:
             return None
@@ -151,7 +169,32 @@ class _ExperimentReader:
             ground_truth=truth,
             swaps=swaps,
             rubric=rubric,
+            prompts=tuple((file.name, file.text) for file in self.prompts),
         )
+
+    def _prompts(self) -> Iterator[PromptFile]:
+        """The prompts that the file names, as far as they can be read."""
+        body = self.given.get("prompts", {})
+        assert isinstance(body, Mapping)
+        table = TomlTable(body, ("prompts",), self.mistake_log)
+        for name, path in table.check(dict.fromkeys(VARIABLES, TEXT)).items():
+            try:
+                yield read_prompt_file(name, self.folder / str(path))
+            except ValueError as error:
+                table.add_mistake(name, str(error))
+
+    def prompt_mistakes(self, experiment: Experiment | None) -> list[FileMistake]:
+        """What is wrong inside the prompts; those of a whole experiment are tried as well."""
+        found = [mistake for file in self.prompts for mistake in template_mistakes(file)]
+        if found or experiment is None:
+            return found
+        return [item for file in self.prompts for item in trial_mistakes(file, experiment)]
+
+    def _check_rubric_model(self) -> None:
+        for name in ("rubric", "swaps"):
+            if "rubric_model" in self.given and name in self.given:
+                why = "the rubric is given" if name == "rubric" else "swaps need rivals' rubrics"
+                self.top.add_mistake("rubric_model", f"writes all rubrics, but {why}; keep one")
 
     def _windows(self) -> tuple[Window, ...]:
         windows: list[Window] = []

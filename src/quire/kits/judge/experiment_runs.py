@@ -179,8 +179,7 @@ def _experiment_recipe(experiment: Experiment) -> Recipe:
 def _load_experiment(engine: Engine, path: Path) -> Experiment:
     """An experiment's file, its models under the names that the ledger knows them by."""
     experiment = read_experiment(path)
-    given = (*experiment.models, *filter(None, [experiment.view_model]))
-    names = {name: engine.find_model(name).name for name in given}
+    names = {name: engine.find_model(name).name for name in experiment.named_models}
     for model in experiment.models:
         same = [name for name in experiment.models if names[name] == names[model]]
         if len(same) > 1:

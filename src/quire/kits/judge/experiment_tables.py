@@ -40,7 +40,8 @@ COLUMNS: dict[str, dict[str, str]] = {  # what each column of each table holds
             run_id:i experiment_id experiment_tag window_id model_id task_type concept
             ground_truth:j config:j status scale_size:i method abstain_enabled:b evidence_view
             evidence_bundle_size:i bundle_strategy randomizations:j seed:i sample_count:i
-            evidence_count:i window_ids:j
+            evidence_count:i window_ids:j rubric_model_id critic_model_id view_model_id
+            prompt_ordering temperature:n top_p:n provider_seed:i max_tokens:i own_prompts:j
         """,
         "windows": "run_id:i window_id name start_date end_date country concept",
         "evidences": """
@@ -50,7 +51,8 @@ COLUMNS: dict[str, dict[str, str]] = {  # what each column of each table holds
         "rubrics": """
             run_id:i rubric_id experiment_id model_id sample_ordinal:i concept scale_size:i
             stages:j justification rubricer_message_id rubricer_output
-            rubric_critic_message_id rubric_critic_output rubric_critic_reasoning
+            rubric_critic_model_id rubric_critic_message_id rubric_critic_output
+            rubric_critic_reasoning
             quality_stats:j observability_score:n discriminability_score:n parse_error
             parse_status attempt_count:i critic_failure rubric_critic_parse_error
             rubric_critic_parse_status rubric_critic_attempt_count:i state task_id:i
@@ -62,9 +64,9 @@ COLUMNS: dict[str, dict[str, str]] = {  # what each column of each table holds
         "scores": f"""
             run_id:i score_id {_SCORE_KEYS} evidence_ids:j evidence_labels:j is_swap:b
             abstained:b score_message_id score_output justification raw_verdict
-            decoded_scores:j subset_size:i score_critic_message_id score_critic_output
-            score_critic_reasoning expert_agreement_prob:n parse_error parse_status
-            attempt_count:i critic_failure score_critic_parse_error
+            decoded_scores:j subset_size:i score_critic_model_id score_critic_message_id
+            score_critic_output score_critic_reasoning expert_agreement_prob:n
+            parse_error parse_status attempt_count:i critic_failure score_critic_parse_error
             score_critic_parse_status score_critic_attempt_count:i ground_truth_stage:i
             state task_id:i
         """,
@@ -91,7 +93,8 @@ def rubric_id(rows: ExperimentRows, ordinal: int, model: str) -> str:
 
 def sample_id(rows: ExperimentRows, ordinal: int, scorer: str, rubric_model: str) -> str:
     """A sample by its number and its scorer, and the rubric's author where that is a rival."""
-    rival = f":on:{rubric_model}" if rubric_model not in ("", scorer) else ""
+    everybodys = ("", scorer, rows.experiment.rubric_model)
+    rival = f":on:{rubric_model}" if rubric_model not in everybodys else ""
     return f"{_scope(rows)}:{ordinal}:{scorer}{rival}"
 
 
@@ -145,6 +148,9 @@ def _experiments(rows: ExperimentRows) -> Iterator[TableRow]:
             "sample_count": experiment.samples,
             "evidence_count": len(experiment.evidence),
             "window_ids": windows,
+            "rubric_model_id": experiment.rubric_model or (None if experiment.rubric else model),
+            "critic_model_id": experiment.critic_model or model,
+            "view_model_id": experiment.config()["view_model"],
         }
 
 
@@ -193,7 +199,7 @@ def _rubrics(rows: ExperimentRows) -> Iterator[TableRow]:
         }
         yield {
             "rubric_id": rubric_id(rows, task.sample, task.model),
-            "experiment_id": experiment_id(rows, task.model),
+            "experiment_id": None if experiment.rubric_model else experiment_id(rows, task.model),
             "model_id": task.model,
             "sample_ordinal": task.sample,
             "concept": experiment.concept,
@@ -231,7 +237,7 @@ def _samples(rows: ExperimentRows) -> Iterator[TableRow]:
     for ordinal, seed in enumerate(sample_seeds(experiment.seed, experiment.samples)):
         for model in experiment.models:
             for scorer in (model, *rivals[model]):
-                author = "" if experiment.rubric else model
+                author = "" if experiment.rubric else experiment.rubric_model or model
                 display_seed = seed if scorer == model else swap_seed(seed)
                 display = scale_display(
                     display_seed, experiment.scale_size, experiment.randomizations
@@ -303,7 +309,7 @@ def _answer_columns(task: TaskRow) -> TableRow:
 
 
 _CRITIC = (  # a column, and what of the critic's task stands there
-    *(("message_id", "message_id"), ("output", "answer")),
+    *(("model_id", "model"), ("message_id", "message_id"), ("output", "answer")),
     *(("reasoning", "reasoning"), ("parse_error", "parse_error")),
 )
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.groupings import Driver, DriverItem, GroupingContext, Part
+from quire.domain.recipes import SAME
 from quire.gates.markers import MOST_STAGES
 from quire.kits.judge.randomization import (
     RANDOMIZATIONS,
@@ -38,10 +39,7 @@ class _Target(NamedTuple):
     scorer: str
     bundle: int
     positions: tuple[int, ...]
-
-    @property
-    def is_swap(self) -> bool:
-        return self.sample.rubric_model not in ("", self.scorer)
+    is_swap: bool = False  # judged on a rival's rubric; one that is everybody's has no rival
 
 
 class JudgeSamples:
@@ -67,7 +65,7 @@ class JudgeSamples:
 
 
 class JudgeTargets:
-    """Each bundle on each rubric, by its own model and by its rivals: the scores."""
+    """Each bundle on each rubric, by its own model and its rivals, or by all models: the scores."""
 
     name = "judge_targets"
     driver = Driver.RESULT
@@ -78,16 +76,23 @@ class JudgeTargets:
         return _target_mistakes(context)
 
     def fan(self, driven: DriverItem, context: GroupingContext) -> Iterator[Part]:
-        """A task for each bundle by the rubric's own model, then by each rival."""
+        """A task for each bundle by the rubric's own model and each rival; or by each model."""
         seed = driven.part.get("seed")
         if not isinstance(seed, int):  # rubrics that were not sampled as ours are
             seed = sample_seeds(_int_setting(context, "seed"), driven.sample + 1)[driven.sample]
         sample = _Sample(driven.sample, seed, driven.model)
-        for scorer in (driven.model, *_rivals(context).get(driven.model, ())):
-            yield from _score_parts(sample, scorer, context)
+        if not _is_by_author(context):
+            for scorer in context.models:
+                yield from _score_parts(sample, scorer, context)
+            return
+        yield from _score_parts(sample, driven.model, context)
+        for rival in _rivals(context).get(driven.model, ()):
+            yield from _score_parts(sample, rival, context, is_swap=True)
 
     def count(self, driven: int, context: GroupingContext) -> int:
-        """Rubrics × (1 + rivals) × bundles, where every model has as many rubrics."""
+        """Rubrics × (1 + rivals, or models) × bundles, where every model has as many rubrics."""
+        if not _is_by_author(context):
+            return driven * len(context.models) * len(_bundles(context))
         rivals = _rivals(context)
         swapped = driven * sum(map(len, rivals.values())) // len(rivals) if rivals else 0
         return (driven + swapped) * len(_bundles(context))
@@ -110,9 +115,16 @@ class JudgeGivenTargets(JudgeTargets):
         return driven * context.samples * len(_models(context)) * len(_bundles(context))
 
 
-def _score_parts(sample: _Sample, scorer: str, context: GroupingContext) -> Iterator[Part]:
+def _is_by_author(context: GroupingContext) -> bool:
+    """Whether each rubric is judged on by whoever wrote it, not by the stage's own models."""
+    return context.models in ((), (SAME,))
+
+
+def _score_parts(
+    sample: _Sample, scorer: str, context: GroupingContext, *, is_swap: bool = False
+) -> Iterator[Part]:
     for number, positions in enumerate(_bundles(context)):
-        target = _Target(sample, scorer, number, positions)
+        target = _Target(sample, scorer, number, positions, is_swap)
         documents = tuple(context.documents[position] for position in positions)
         yield Part(scorer, sample.ordinal, _target_part(target, context), documents)
 

@@ -28,7 +28,7 @@ def recipe_of(experiment: Experiment) -> Recipe:
 
 def planned_tasks(experiment: Experiment) -> dict[str, int]:
     """How many tasks each stage will have if nothing fails."""
-    rubrics = 0 if experiment.rubric else experiment.samples * len(experiment.models)
+    rubrics = experiment.samples * len(experiment.authors)
     judges = experiment.samples * (len(experiment.models) + 2 * len(experiment.swaps))
     scores = judges * experiment.bundle_count
     planned = dict.fromkeys(experiment.views, len(experiment.evidence))
@@ -38,9 +38,20 @@ def planned_tasks(experiment: Experiment) -> dict[str, int]:
 
 
 @cache
-def prompt(name: str) -> str:
+def builtin_prompt(name: str) -> str:
     """The text of a prompt, a template, as it stands beside this module."""
     return files(__package__).joinpath("prompts", f"{name}.txt").read_text("utf-8").strip()
+
+
+def prompt_of(experiment: Experiment, name: str) -> str:
+    """The experiment's own text of a prompt, or the built-in one."""
+    return dict(experiment.prompts).get(name) or builtin_prompt(name)
+
+
+def stages_in_prompt(experiment: Experiment) -> str:
+    """What a score's prompt begins with, in its first line: where the rubric's stages are."""
+    place = "parameters.rubric" if experiment.rubric else f"inputs.{RUBRIC_GEN}.data.stages"
+    return f"{{% set rubric_stages = {place} -%}}"
 
 
 def _view_stages(experiment: Experiment) -> list[Stage]:
@@ -51,8 +62,8 @@ def _view_stages(experiment: Experiment) -> list[Stage]:
             about="each_document" if view == CLEANED else "each_result",
             of=before,
             schema=None,
-            instructions=prompt("view_system"),
-            prompt=prompt(view),
+            instructions=prompt_of(experiment, "view_system"),
+            prompt=prompt_of(experiment, view),
             params=Params(),
             gates=(GateUse("text", {"min_length": 1}),),
             models=(experiment.view_model or experiment.models[0],),
@@ -71,7 +82,12 @@ class _JudgeStages:
         self.make_stage = partial(
             Stage,
             schema=None,
-            params=Params(temperature=experiment.temperature),
+            params=Params(
+                temperature=experiment.temperature,
+                top_p=experiment.top_p,
+                seed=experiment.provider_seed,
+                max_tokens=experiment.max_tokens,
+            ),
             policy=POLICY,
             templated=True,
         )
@@ -86,18 +102,18 @@ class _JudgeStages:
         return self.make_stage(
             name=RUBRIC_GEN,
             about="judge_samples",
-            instructions=prompt("rubric_system"),
-            prompt=prompt(RUBRIC_GEN),
+            instructions=prompt_of(self.experiment, "rubric_system"),
+            prompt=prompt_of(self.experiment, RUBRIC_GEN),
             gates=(_markers("rubric", scale_size=self.experiment.scale_size),),
             samples=self.experiment.samples,
-            models=self.experiment.models,
+            models=self.experiment.authors,
             settings={"seed": self.experiment.seed},
         )
 
     def _score_gen(self) -> Stage:
         experiment = self.experiment
         given = bool(experiment.rubric)
-        rubric = "parameters.rubric" if given else f"inputs.{RUBRIC_GEN}.data.stages"
+        shared = given or bool(experiment.rubric_model)  # each model judges on every rubric
         verdict = _markers(
             "verdict",
             method=experiment.method,
@@ -110,11 +126,11 @@ class _JudgeStages:
             about="judge_given_targets" if given else "judge_targets",
             of="" if given else RUBRIC_GEN,
             needs=experiment.views[-1:],
-            instructions=prompt("score_system"),
-            prompt=prompt(SCORE_GEN).replace("RUBRIC", rubric),
+            instructions=prompt_of(experiment, "score_system"),
+            prompt=stages_in_prompt(experiment) + prompt_of(experiment, SCORE_GEN),
             gates=(verdict,),
             samples=experiment.samples if given else 1,
-            models=experiment.models if given else (SAME,),
+            models=experiment.models if shared else (SAME,),
             settings=_target_settings(experiment),
         )
 
@@ -124,10 +140,10 @@ class _JudgeStages:
             about="each_result",
             of=of,
             critic=RECORD,
-            instructions=prompt(f"{name}_system"),
-            prompt=prompt(name),
+            instructions=prompt_of(self.experiment, f"{name}_system"),
+            prompt=prompt_of(self.experiment, name),
             gates=(_markers(kind),),
-            models=(SAME,),
+            models=(self.experiment.critic_model or SAME,),
         )
 
 
@@ -144,6 +160,7 @@ def _parameters(experiment: Experiment) -> dict[str, Json]:
         "method": experiment.method,
         "abstain_enabled": experiment.abstain_enabled,
         "evidence_view": experiment.evidence_view,
+        "prompt_ordering": experiment.prompt_ordering,
         "fence": experiment.fence,
         "rubric": [
             {"label": stage.label, "criteria": list(stage.criteria)} for stage in experiment.rubric

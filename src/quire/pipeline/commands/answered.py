@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from quire.domain.data import canonical_json
+from quire.domain.data import JsonObject, canonical_json
 from quire.domain.ids import hash_number
 from quire.domain.recipes import Recipe, Stage
 from quire.ledger.ledger import Transaction
@@ -47,10 +47,26 @@ def stage_words(recipe: Recipe) -> dict[str, str]:
     assert isinstance(stages, list)
     bodies = [dict(stage) for stage in stages if isinstance(stage, dict)]
     plain = [{**body, **dict.fromkeys(_UNSAID)} for body in bodies]
-    parameters = canonical_json(recipe.parameters)
-    found = {str(body["name"]): canonical_json(body) + parameters for body in plain}
+    known = {stage.name: canonical_json(_parameters_of(recipe, stage)) for stage in recipe.stages}
+    found = {str(body["name"]): canonical_json(body) + known[str(body["name"])] for body in plain}
     drawn = {stage.name: drawn_by(recipe, stage).hex() for stage in recipe.stages}
     return {name: words + drawn[name] for name, words in found.items()}
+
+
+def _parameters_of(recipe: Recipe, stage: Stage) -> JsonObject:
+    """The parameters that a stage's templates name: the others change nothing of what it asks."""
+    if not stage.templated:
+        return recipe.parameters
+    from quire.planning.template_analysis import ITEM  # loads Jinja
+    from quire.planning.templates import compile_template
+
+    texts = (stage.instructions, stage.prompt, *(entry.content for entry in stage.history))
+    templates = [compile_template(text) for text in texts if text]
+    named = {part for item in templates for name, part in item.attributes if name == "parameters"}
+    paths = {path for item in templates for path, _ in item.readings if path[0] == "parameters"}
+    if ("parameters", ITEM) in paths or (paths and not named):  # chosen while it is filled in
+        return recipe.parameters
+    return {name: value for name, value in recipe.parameters.items() if name in named}
 
 
 def _count_blocks(tx: Transaction, order: Order, question: int) -> AnsweredBefore:
