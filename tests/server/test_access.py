@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
@@ -69,7 +70,7 @@ def test_nobody_gets_in_without_a_token(tmp_path: Path) -> None:
                 continue
             for headers in ({}, {"Authorization": "Bearer qt_" + "x" * 43}, {"Cookie": "a=b"}):
                 answer = client.request(method, fill_in(path, MISSING), headers=headers)
-                assert answer.status_code == 401, (method, path, answer.text)
+                assert answer.status_code in {401, 429}, (method, path, answer.text)
 
 
 def test_a_role_may_do_what_its_row_says_and_no_more(tmp_path: Path) -> None:
@@ -186,6 +187,30 @@ def test_wrong_tokens_are_tried_a_few_times_a_minute(tmp_path: Path) -> None:
 
     assert {answer.status_code for answer in answers[:-1]} == {401}
     assert answers[-1].status_code == 429
+    assert int(answers[-1].headers["Retry-After"]) > 0
+
+
+def test_a_right_token_gets_in_however_many_wrong_ones_came_before(tmp_path: Path) -> None:
+    with open_site(tmp_path, SIGNED_IN) as client:
+        right = make_token(client, "viewer")
+        site: Site = client.app.state.site  # type: ignore[attr-defined]
+        for number in range(MOST_FROM_ALL):  # from everywhere, and from here
+            site.sign_in_limit.note_failure(f"address {number}", monotonic())
+            site.sign_in_limit.note_failure("testclient", monotonic())
+        token = right["Authorization"].removeprefix("Bearer ")
+
+        assert client.post("/v1/signin", json={"token": "qt_wrong"}).status_code == 429
+        assert client.post("/v1/signin", json={"token": token}).status_code == 200
+        client.cookies.clear()
+        assert client.get("/v1/me", headers=right).status_code == 200
+
+
+def test_guesses_in_a_header_are_limited_as_those_at_the_door(tmp_path: Path) -> None:
+    with open_site(tmp_path, SIGNED_IN) as client:
+        wrong = {"Authorization": "Bearer qt_" + "x" * 43}
+        answers = [client.get("/v1/me", headers=wrong) for _ in range(MOST_FROM_ONE + 1)]
+
+    assert [answer.status_code for answer in answers] == [401] * MOST_FROM_ONE + [429]
     assert int(answers[-1].headers["Retry-After"]) > 0
 
 

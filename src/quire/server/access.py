@@ -6,11 +6,13 @@ its own name this machine's address (rebinding). So the Host must be a name of o
 changes something must come from a page of ours, or from no page at all.
 """
 
+import math
+from time import monotonic
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import Depends, Request
 
-from quire.domain.access import AccessRole
+from quire.domain.access import AccessRole, AccessToken
 from quire.domain.errors import UsageError
 from quire.engine import Engine
 from quire.server.site import Site
@@ -20,9 +22,11 @@ __all__ = [
     "AskedEngine",
     "Forbidden",
     "Principal",
+    "TooManyTries",
     "Unauthorized",
     "find_engine",
     "find_principal",
+    "recognise_token",
     "refusal_of_request",
     "requires",
     "site_of",
@@ -51,6 +55,15 @@ class Unauthorized(UsageError):
     """Sign in first."""
 
 
+class TooManyTries(Unauthorized):
+    """This one is wrong too, and so were many before it."""
+
+    def __init__(self, seconds: int) -> None:
+        """Say how long it takes until that is forgotten."""
+        super().__init__(f"too many wrong tokens; wait {seconds} seconds")
+        self.seconds = seconds
+
+
 def site_of(request: Request) -> Site:
     """The site that a request came to."""
     site: Site = request.app.state.site
@@ -71,11 +84,28 @@ def find_principal(request: Request) -> Principal:
     if site.settings.local:
         return Principal("", AccessRole.ADMIN, site.settings.workspace, local=True)
     token = token_of(request)
-    known = site.engine(site.settings.workspace).access_tokens.find(token) if token else None
-    if known is None:
-        said = "this token lets nobody in; it may have expired" if token else "sign in first"
-        raise Unauthorized(said, "send a token: Authorization: Bearer qt_…")
+    if not token:
+        raise Unauthorized("sign in first", "send a token: Authorization: Bearer qt_…")
+    known = recognise_token(request, token)
     return Principal(known.name, AccessRole[known.role.upper()], known.workspace)
+
+
+def recognise_token(request: Request, token: str) -> AccessToken:
+    """The token that somebody came with; a right one lets in, however many wrong ones came before.
+
+    Wrong ones are counted by address, also where they stand in a header or a cookie.
+    """
+    site, now = site_of(request), monotonic()
+    known = site.engine(site.settings.workspace).access_tokens.find(token)
+    if known is not None:
+        return known
+    address = request.client.host if request.client else ""
+    if wait := site.sign_in_limit.seconds_to_wait(address, now):
+        raise TooManyTries(math.ceil(wait))
+    site.sign_in_limit.note_failure(address, now)
+    raise Unauthorized(
+        "this token lets nobody in; it may have expired", "`quire token create` makes one"
+    )
 
 
 def requires(role: AccessRole) -> Any:

@@ -14,10 +14,11 @@ from quire.domain.errors import (
     SchemaInvalid,
     UsageError,
 )
-from quire.server.access import Forbidden, Unauthorized
+from quire.server.access import Forbidden, TooManyTries, Unauthorized
 
 # The first class that fits decides.
 STATUS: tuple[tuple[type[Error], int], ...] = (
+    (TooManyTries, 429),
     (Unauthorized, 401),
     (OutOfFunds, 402),
     (Forbidden, 403),
@@ -70,7 +71,8 @@ def error_response(error: Error) -> JSONResponse:
         if isinstance(error, EditInvalid | SchemaInvalid)
         else [],
     )
-    return JSONResponse(ApiErrorBody(error=body).model_dump(), status_of(error))
+    later = {"Retry-After": str(error.seconds)} if isinstance(error, TooManyTries) else None
+    return JSONResponse(ApiErrorBody(error=body).model_dump(), status_of(error), later)
 
 
 def plain_error(status: int, kind: str, message: str) -> JSONResponse:

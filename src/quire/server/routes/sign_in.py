@@ -1,13 +1,9 @@
 """Routes by which people sign in with a token, and out again."""
 
-import math
-from time import monotonic
-
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
-from quire.server.access import COOKIE, Unauthorized, site_of
-from quire.server.error_responses import plain_error
+from quire.server.access import COOKIE, recognise_token
 from quire.server.json_answers import AnswerShape, Body, answer_json
 
 router = APIRouter(tags=["access"])
@@ -37,17 +33,7 @@ class SignedOutShape(AnswerShape):
 @router.post("/v1/signin", response_model=SignedInShape)
 def sign_in(request: Request, asked: SignInBody) -> Response:
     """Sign in with a token: a cookie that no script reads keeps it."""
-    site, now = site_of(request), monotonic()
-    address = request.client.host if request.client else ""
-    if wait := site.sign_in_limit.seconds_to_wait(address, now):
-        seconds = math.ceil(wait)
-        refused = plain_error(429, "UsageError", f"too many wrong tokens; wait {seconds} seconds")
-        refused.headers["Retry-After"] = str(seconds)
-        return refused
-    known = site.engine(site.settings.workspace).access_tokens.find(asked.token.strip())
-    if known is None:
-        site.sign_in_limit.note_failure(address, now)
-        raise Unauthorized("this token lets nobody in", "`quire token create` makes one")
+    known = recognise_token(request, asked.token.strip())
     answer = answer_json({"name": known.name, "role": known.role, "workspace": known.workspace})
     answer.set_cookie(
         COOKIE,
