@@ -1,12 +1,14 @@
 """Documents over HTTP: uploaded, listed page by page, read, erased; hostile names and bodies."""
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from quire.server.site import SiteSettings
-from tests.server.sites import open_site, upload
+from quire.server.upload_folders import clear_left_over, upload_folder
+from tests.server.sites import open_site, start_run, upload, work
 
 
 def test_an_upload_is_listed_and_read(tmp_path: Path, ledger_url: str) -> None:
@@ -114,3 +116,51 @@ def test_a_purged_document_is_gone(tmp_path: Path) -> None:
 
     assert erased.json()["title"] == "lease.md"
     assert [answer.status_code for answer in answers] == [404, 404]
+
+
+def test_a_form_without_its_last_boundary_is_cut_off_and_nothing_of_it_is_kept(
+    tmp_path: Path,
+) -> None:
+    part = b'--B\r\nContent-Disposition: form-data; name="files"; filename="a.md"\r\n\r\nhello'
+    kind = {"Content-Type": "multipart/form-data; boundary=B"}
+
+    with open_site(tmp_path) as client:
+        cut = client.post("/v1/documents", content=part, headers=kind)
+        after_part = client.post("/v1/documents", content=part + b"\r\n--B\r\n", headers=kind)
+        whole = client.post("/v1/documents", content=part + b"\r\n--B--\r\n", headers=kind)
+        listed = client.get("/v1/documents").json()["items"]
+
+    assert [cut.status_code, after_part.status_code, whole.status_code] == [422, 422, 201]
+    assert "cut off" in cut.json()["error"]["message"]
+    assert len(listed) == 1
+
+
+def test_folders_of_uploads_that_a_killed_server_left_are_cleared_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    lost = tmp_path / "quire-upload-7-f00d"
+    (lost / "0").mkdir(parents=True)
+    (lost / "0" / "half.md").write_text("words")
+    (tmp_path / "quire-upload-7-f00d.lock").touch()  # which nobody holds
+    (tmp_path / "quire-upload-of-an-older-version").mkdir()
+
+    with upload_folder() as living:
+        cleared = clear_left_over()
+        left = sorted(path.name for path in tmp_path.iterdir())
+
+    assert cleared == 2
+    assert left == [living.name, f"{living.name}.lock"]
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_what_was_erased_is_on_no_page_a_moment_later(tmp_path: Path) -> None:
+    with open_site(tmp_path) as client:
+        document = upload(client, text="The Secretive party pays 7 dollars.\n")
+        work(client, start_run(client))
+        before = client.get("/runs/1/results").text
+        client.delete(f"/v1/documents/{document}")
+        after = client.get("/runs/1/results").text
+
+    assert "Secretive" in before
+    assert "Secretive" not in after

@@ -65,6 +65,11 @@ class SharedAnswers:
             kept.cost = kept.made_at - now
             return answer
 
+    def forget(self) -> None:
+        """Make every answer anew: something was erased that they may hold."""
+        with self._lock:
+            self._kept.clear()
+
     def _find(self, asked: Hashable) -> _Kept:
         with self._lock:
             kept = self._kept.pop(asked, None) or _Kept()

@@ -84,6 +84,7 @@ class FormFiles:
         """Write files below a folder."""
         self._folder = folder
         self._parts: list[_Part] = []
+        self._whole = False  # its closing boundary has come
 
     async def read(self, request: Request) -> dict[Path, str]:
         """The files that came, each with its name."""
@@ -96,6 +97,8 @@ class FormFiles:
             async for piece in request.stream():
                 await run_in_threadpool(parser.write, piece)
             parser.finalize()
+            if not self._whole:
+                raise UsageError("the form is cut off: its last boundary is missing")
         except FormParserError as error:
             raise UsageError(f"this is no form with files: {error}") from None
         finally:
@@ -114,7 +117,11 @@ class FormFiles:
             "on_header_end": lambda: self._parts[-1].header_end(),
             "on_part_data": lambda *data: self._parts[-1].data(*data),
             "on_part_end": lambda: self._parts[-1].end(),
+            "on_end": self._end,
         }
+
+    def _end(self) -> None:
+        self._whole = True
 
     def _begin(self) -> None:
         if len(self._parts) >= MOST_FILES:

@@ -11,6 +11,7 @@ import uvicorn
 from quire.domain.errors import UsageError
 from quire.engine import open_engine
 from quire.server.site import LOCAL_NAMES, Site, SiteSettings
+from quire.server.upload_folders import clear_left_over
 from quire.web.site_app import make_site_app
 from quire.web.workers_beside import WorkersBeside
 
@@ -37,6 +38,7 @@ def run_site(listening: socket.socket, serving: Serving, tell: Callable[[str], N
     try:
         if not site.settings.local:
             _require_token(site)
+        clear_left_over()
         server = _Server(site)
         beside = WorkersBeside(serving.ledger, serving.workers, tell, serving.faults)
     except BaseException:

@@ -1,7 +1,5 @@
 """Routes about documents: listed, read block by block, uploaded, erased."""
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
@@ -10,7 +8,7 @@ from pydantic import Field
 
 from quire.domain.documents import ReadChoices
 from quire.engine.json_views.library_views import ingestion_json
-from quire.server.access import AccessRole, AskedEngine, requires
+from quire.server.access import AccessRole, AskedEngine, requires, site_of
 from quire.server.json_answers import (
     FIRST,
     USUAL_ITEMS,
@@ -25,6 +23,7 @@ from quire.server.json_answers import (
     read_cursor,
 )
 from quire.server.upload_bodies import FormFiles
+from quire.server.upload_folders import upload_folder
 
 router = APIRouter(tags=["documents"])
 Word = Annotated[str | None, Query(max_length=200)]
@@ -147,8 +146,8 @@ async def upload_documents(  # noqa: PLR0913 - each is a part of the request
         skip_bad_rows=skip_bad_rows,
         ocr=ocr,
     )
-    with TemporaryDirectory(prefix="quire-upload-") as folder:
-        files = await FormFiles(Path(folder)).read(request)
+    with upload_folder() as folder:
+        files = await FormFiles(folder).read(request)
         found = await run_in_threadpool(engine.uploads.ingest, files, keep=keep, **choices)
     documents = [
         {"id": item.document_id, "title": item.title, "blocks": item.blocks, "new": item.new}
@@ -193,8 +192,9 @@ def put_document_aside(engine: AskedEngine, document: Number, asked: AsideBody) 
     response_model=AnswerShape,
     dependencies=[requires(AccessRole.ADMIN)],
 )
-def purge_document(engine: AskedEngine, document: Number) -> Response:
+def purge_document(request: Request, engine: AskedEngine, document: Number) -> Response:
     """Erase a document with its prompts, responses and results, for good; money and counts stay."""
     engine.listings.document(document)
     found, counts = engine.library.purge(str(document))
+    site_of(request).answers.forget()
     return answer_json({"document": found.id, "title": found.title, **counts._asdict()})
