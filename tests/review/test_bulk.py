@@ -87,3 +87,19 @@ def test_a_rejection_of_all_says_why(world: Worlds) -> None:
         here.engine.review.decide_bulk(run.id, "reject", ALL, "Ada")
     with pytest.raises(UsageError, match="can be approved or rejected, not edit"):
         here.engine.review.decide_bulk(run.id, "edit", ALL, "Ada")
+
+
+def test_what_a_bulk_leaves_to_others_can_be_decided_under_its_command_later(
+    world: Worlds,
+) -> None:
+    here = world()
+    here.ingest(sentences(3))
+    run, review = here.run(), here.engine.review
+    first = review.take(run.id, "Bo")[0].task_id
+
+    decided = review.decide_bulk(run.id, "approve", ALL, "Ada", command="all")
+    review.give_back("Bo")
+    later = review.approve(first, "Ada", command=f"all/{first}")
+
+    assert decided.skipped == 1
+    assert later.changed

@@ -99,6 +99,7 @@ ROLES: dict[str, AccessRole | None] = {
     "GET /v1/tasks/{task}": VIEWER,
     "POST /v1/tasks/{task}/lease": REVIEWER,
     "POST /v1/tasks/{task}/release": REVIEWER,
+    "DELETE /v1/tasks/{task}/lease": ADMIN,
     "POST /v1/tasks/{task}/approve": REVIEWER,
     "POST /v1/tasks/{task}/edit": REVIEWER,
     "POST /v1/tasks/{task}/reject": REVIEWER,

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from quire.review import leases
 from quire.server.access import AccessRole
 from tests.server.review_sites import answer_texts, clauses, sign_in
-from tests.server.sites import open_site
+from tests.server.sites import open_site, start_run
 
 ANN: Mapping[str, Any] = {"who": "Ann"}
 BO: Mapping[str, Any] = {"who": "Bo"}
@@ -251,3 +252,31 @@ def test_an_answer_that_was_seen_is_approved(client: TestClient, tasks: list[int
     seen = get(client, path)["result_id"]
 
     assert post(client, f"{path}/approve", **ANN, result=seen)["changed"] is True
+
+
+def test_a_reviewer_holds_a_bounded_number_and_an_admin_takes_one_away(
+    client: TestClient, tasks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "MOST_HELD", 3)
+
+    held = post(client, "/v1/runs/1/leases", **ANN, tasks=tasks[:5])
+    again = post(client, "/v1/runs/1/leases", **ANN, tasks=tasks[:3])  # for longer
+    full = post(client, "/v1/runs/1/inbox/next", 409, **ANN, count=1)
+    broken = client.delete(f"/v1/tasks/{tasks[0]}/lease").json()
+    taken = post(client, f"/v1/tasks/{tasks[0]}/lease", **BO)
+
+    assert held["tasks"] == again["tasks"] == tasks[:3]
+    assert "nobody holds more than 3" in held["refused"][0]["message"]
+    assert "Ann holds 3 items" in full["error"]["message"]
+    assert broken == {"released": 1}
+    assert taken["who"] == "Bo"
+
+
+def test_items_are_leased_in_the_run_that_they_are_of(client: TestClient, tasks: list[int]) -> None:
+    other = start_run(client, limit=1, new=True)
+
+    assert post(client, "/v1/runs/99999/leases", 404, **ANN, tasks=tasks[:1])
+    wrong = post(client, f"/v1/runs/{other}/leases", **ANN, tasks=tasks[:1])
+
+    assert wrong["tasks"] == []
+    assert wrong["refused"][0]["message"] == f"run {other} has no task {tasks[0]}"

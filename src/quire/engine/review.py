@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from quire.domain.audits import AuditHead, AuditItem, AuditMark, AuditReport
 from quire.domain.data import Json
-from quire.domain.errors import UsageError
+from quire.domain.errors import NotFound, UsageError
 from quire.domain.ids import RunId, TaskId
 from quire.domain.reviews import (
     EVERYTHING,
@@ -104,12 +104,13 @@ class ReviewAdmin:
             lambda tx: take_items(tx, self._spec(tx, run), reviewer, chosen, count, after)
         )
 
-    def hold(self, task: int, who: str) -> ReviewLease:
-        """Hold one certain item."""
+    def hold(self, task: int, who: str, *, run: int | None = None) -> ReviewLease:
+        """Hold one certain item, of a run if that is named."""
         reviewer = self._reviewer(who)
 
         def hold(tx: Transaction) -> ReviewLease:
-            must_get_row(tx, TaskId(task))
+            if must_get_row(tx, TaskId(task)).run_id != run and run is not None:
+                raise NotFound(f"run {run} has no task {task}")
             return hold_item(tx, TaskId(task), reviewer)
 
         return self._transact(hold)
@@ -123,6 +124,15 @@ class ReviewAdmin:
         """Let others have some items, or all; returns how many."""
         ids = None if tasks is None else [TaskId(task) for task in tasks]
         return self._transact(lambda tx: give_back_items(tx, who, ids))
+
+    def break_lease(self, task: int) -> int:
+        """Let others have an item, whoever holds it; returns how many did."""
+
+        def end(tx: Transaction) -> int:
+            must_get_row(tx, TaskId(task))
+            return tx.reviews.end_lease(TaskId(task))
+
+        return self._transact(end)
 
     def leases(self, run: int) -> tuple[ReviewLease, ...]:
         """Who is at which items of a run."""

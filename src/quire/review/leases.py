@@ -19,6 +19,7 @@ from quire.pipeline.run_spec import RunSpec
 from quire.review.inbox import MatchedEntry, Place, lines_of, parse_place, scan_inbox
 
 MOST_TAKEN = 100
+MOST_HELD = 200  # items of one reviewer, so that something is left for others
 LIKELY_HELD = 50  # items that others hold, and that are passed by
 
 
@@ -59,6 +60,7 @@ def take_items(
     """The next items of a filter that nobody else has, held by a reviewer from now on."""
     if not 1 <= count <= MOST_TAKEN:
         raise UsageError(f"1 to {MOST_TAKEN} items can be taken at once, not {count}")
+    count = min(count, _check_room(tx, reviewer))
     taken: list[MatchedEntry] = []
     place: Place | None = parse_place(after)
     while place is not None and len(taken) < count:
@@ -85,8 +87,22 @@ def _take_lease(tx: Transaction, task: TaskId, reviewer: Reviewer) -> bool:
     return tx.reviews.take_lease(task, reviewer.name, reviewer.until, reviewer.now)
 
 
+def _check_room(tx: Transaction, reviewer: Reviewer) -> int:
+    """How many items more a reviewer may hold, if any."""
+    held = tx.reviews.count_leases(reviewer.name, reviewer.now)
+    if held >= MOST_HELD:
+        raise IllegalMove(
+            f"{reviewer.name} holds {held} items, and nobody holds more than {MOST_HELD}",
+            "decide about some, or give them back",
+        )
+    return MOST_HELD - held
+
+
 def hold_item(tx: Transaction, task: TaskId, reviewer: Reviewer) -> ReviewLease:
     """Hold one certain item, or say who does."""
+    known = tx.reviews.leases_of_tasks([task], reviewer.now).get(task)
+    if known is None:
+        _check_room(tx, reviewer)
     if not _take_lease(tx, task, reviewer):
         lease = tx.reviews.leases_of_tasks([task], reviewer.now).get(task)
         holder = lease.who if lease else "somebody else"

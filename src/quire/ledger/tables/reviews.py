@@ -168,9 +168,14 @@ class Reviews(Table):
         """Let others have all items of a reviewer's."""
         return self._change("give_back_all_leases", who=who)
 
-    def end_lease(self, task: TaskId) -> None:
-        """Nobody is at an item any more."""
-        self._change("end_lease", task=task)
+    def end_lease(self, task: TaskId) -> int:
+        """Nobody is at an item any more; returns how many were."""
+        return self._change("end_lease", task=task)
+
+    def count_leases(self, who: str, now: datetime) -> int:
+        """How many items a reviewer holds."""
+        rows = self._run("count_leases", who=storable_text(who), now=to_micros(now))
+        return int(rows[0][0])
 
     def leases_of_tasks(self, tasks: Sequence[TaskId], now: datetime) -> dict[TaskId, ReviewLease]:
         """Who is at some items now."""

@@ -136,9 +136,9 @@ def _open_decision(
 
     Nobody waits for the critics of that result any more.
     """
-    begun = register_command(tx, spec.run_id, move, request.now, request.command)
+    tx.runs.lock_run(spec.run_id)
     found = _must_get_task(tx, task)
-    if not begun:
+    if request.command is not None and tx.controls.has_command(request.command):
         return found, None
     if uncancelled_run(tx, spec.run_id).state == RunState.CANCELLED and move == ReviewMove.REJECT:
         raise IllegalMove(
@@ -149,6 +149,8 @@ def _open_decision(
         raise _overtaken_error(found)
     result = _check_decidable(tx, spec, found, move)
     check_not_held(tx, task, request)
+    if not register_command(tx, spec.run_id, move, request.now, request.command):
+        return found, None  # only now: what is refused leaves its command to be given again
     withdraw_critics(tx, result)
     return found, result
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.reviews import InboxFilter
-from quire.server.access import AskedEngine
+from quire.server.access import AccessRole, AskedEngine, requires
 from quire.server.command_ids import CommandId
 from quire.server.json_answers import LARGEST, Cursor, Limit, Number
 from quire.server.reviewers import Reviewer, Viewer, reviewer_name
@@ -115,11 +115,11 @@ def hold_items(
     run: Number, body: TasksBody, principal: Reviewer, engine: AskedEngine
 ) -> HeldTasksBody:
     """Lease these items, or keep them for longer; what somebody else holds is told apart."""
-    who = reviewer_name(principal, body.who)
+    who, known = reviewer_name(principal, body.who), engine.queries.must_get(run)
     answer = HeldTasksBody(tasks=[], refused=[])
     for task in dict.fromkeys(body.tasks):
         try:
-            engine.review.hold(task, who)
+            engine.review.hold(task, who, run=known.id)
             answer.tasks.append(task)
         except (IllegalMove, NotFound) as error:
             answer.refused.append(RefusedLeaseBody(task_id=task, message=str(error)))
@@ -131,6 +131,7 @@ def release_leases(
     run: Number, body: TasksBody, principal: Reviewer, engine: AskedEngine
 ) -> ReleasedBody:
     """Give items back, so that others are given them."""
+    engine.queries.must_get(run)
     released = engine.review.give_back(reviewer_name(principal, body.who), body.tasks)
     return ReleasedBody(released=released)
 
@@ -154,6 +155,12 @@ def release_item(
     """Give one item back."""
     released = engine.review.give_back(reviewer_name(principal, body.who), [task])
     return ReleasedBody(released=released)
+
+
+@router.delete("/v1/tasks/{task}/lease", dependencies=[requires(AccessRole.ADMIN)])
+def break_lease(task: Number, engine: AskedEngine) -> ReleasedBody:
+    """Take an item from whoever holds it, so that others are given it."""
+    return ReleasedBody(released=engine.review.break_lease(task))
 
 
 @router.post("/v1/tasks/{task}/approve")

@@ -81,6 +81,9 @@ DELETE FROM review_leases WHERE workspace_id = :workspace AND who = :who
 -- name: end_lease
 DELETE FROM review_leases WHERE workspace_id = :workspace AND task_id = :task
 
+-- name: count_leases
+SELECT count(*) FROM review_leases WHERE workspace_id = :workspace AND who = :who AND until > :now
+
 -- name: leases_of_tasks
 SELECT task_id, who, until FROM review_leases WHERE workspace_id = :workspace AND task_id IN (:ids...) AND until > :now
 
