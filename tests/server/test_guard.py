@@ -1,9 +1,11 @@
 """What is refused whoever asks: other names of the host, and pages of other sites."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from quire.server.guard import MAX_BODY
 from tests.server.sites import open_site
 
 
@@ -40,3 +42,18 @@ def test_every_answer_says_what_pages_may_do(tmp_path: Path) -> None:
     for answer in answers:
         assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_body_in_pieces_above_the_limit_is_too_large(tmp_path: Path) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b'{"name": "'
+        for _ in range(MAX_BODY // 65536 + 1):
+            yield b"x" * 65536
+        yield b'"}'
+
+    with open_site(tmp_path) as client:
+        kind = {"Content-Type": "application/json"}
+        answer = client.post("/v1/wallets", content=pieces(), headers=kind)
+
+    assert answer.status_code == 413
+    assert "larger than" in answer.json()["error"]["message"]

@@ -154,3 +154,14 @@ def _place_after_sign_in(folder: Path, wanted: str) -> str:
 
 def _next_place(form: str) -> str:
     return form.partition('data-next="')[2].partition('"')[0]
+
+
+@pytest.mark.parametrize("amount", [True, "5", None, [1]])
+def test_only_numbers_are_dollars(tmp_path: Path, amount: object) -> None:
+    with open_site(tmp_path) as client:
+        client.post("/v1/wallets", json={"name": "w"})
+        answer = client.post("/v1/wallets/w/credit", json={"amount_usd": amount})
+        whole = client.post("/v1/wallets/w/credit", json={"amount_usd": 5})
+
+    assert answer.status_code == 422
+    assert whole.status_code == 200

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Request
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -32,8 +33,15 @@ _OUR_FAULT = "something went wrong in the server; its log says what"
 UPLOADS = "/v1/documents"  # where files come in, as large as the site allows
 
 
-class _TooLarge(Exception):
-    """More bytes came than may."""
+class _TooLarge(HTTPException):
+    """More bytes came than may; of this kind, because whoever reads the body passes it on."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(413, _too_large(limit))
+
+
+def _too_large(limit: int) -> str:
+    return f"this is larger than {limit:,} bytes; send less at once"
 
 
 class Guard:
@@ -64,9 +72,8 @@ class Guard:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send, limit: int) -> None:
         sized = Request(scope).headers.get("content-length", "0")
-        refusal = f"this is larger than {limit:,} bytes; send less at once"
         if sized.isdigit() and int(sized[:20]) > limit:
-            await plain_error(413, "UsageError", refusal)(scope, receive, send)
+            await plain_error(413, "UsageError", _too_large(limit))(scope, receive, send)
             return
         begun = False
 
@@ -80,7 +87,7 @@ class Guard:
         except _TooLarge:
             if begun:
                 raise
-            await plain_error(413, "UsageError", refusal)(scope, receive, send)
+            await plain_error(413, "UsageError", _too_large(limit))(scope, receive, send)
         except ClientDisconnect:
             return  # nobody waits for an answer
         except Exception:
@@ -109,7 +116,7 @@ def _count_bytes(receive: Receive, limit: int) -> Receive:
         packet = await receive()
         seen += len(packet.get("body", b""))
         if seen > limit:
-            raise _TooLarge
+            raise _TooLarge(limit)
         return packet
 
     return receive_counted

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Generic, TypeVar
 
 from fastapi import Header, Path, Query, Response
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from quire.domain.data import Json
 from quire.domain.errors import UsageError
@@ -31,6 +31,16 @@ IdempotencyKey = Annotated[
         pattern=r"^[\x20-\x7e]+$",
         description="The same key again does nothing twice; with another body it is refused.",
     ),
+]
+
+
+MOST_DOLLARS = 1_000_000.0
+Dollars = Annotated[  # a number: neither true nor a text is an amount
+    float, Field(strict=True, ge=0, le=MOST_DOLLARS, allow_inf_nan=False)
+]
+Budget = Annotated[float, Field(strict=True, gt=0, le=MOST_DOLLARS, allow_inf_nan=False)]
+SignedDollars = Annotated[
+    float, Field(strict=True, ge=-MOST_DOLLARS, le=MOST_DOLLARS, allow_inf_nan=False)
 ]
 
 

@@ -12,12 +12,12 @@ from quire.server.json_answers import (
     LARGEST,
     AnswerShape,
     Body,
+    Budget,
     Number,
     answer_json,
 )
 
 router = APIRouter(tags=["controls"], dependencies=[requires(AccessRole.OPERATOR)])
-MOST_DOLLARS = 1_000_000.0
 
 
 class ChangeShape(AnswerShape):
@@ -37,7 +37,7 @@ class RegateListShape(AnswerShape):
 class ResumeBody(Body):
     """How a run goes on."""
 
-    budget_usd: float | None = Field(default=None, gt=0, le=MOST_DOLLARS, allow_inf_nan=False)
+    budget_usd: Budget | None = None
 
 
 class RetryBody(Body):

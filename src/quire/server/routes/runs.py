@@ -21,7 +21,9 @@ from quire.server.json_answers import (
     LARGEST,
     USUAL_ITEMS,
     AnswerShape,
+    Budget,
     Cursor,
+    Dollars,
     Limit,
     Number,
     Page,
@@ -33,7 +35,6 @@ from quire.server.routes.plans import AskedOrder, order_arguments
 from quire.server.stated_models import Asker
 
 router = APIRouter(tags=["runs"])
-MOST_DOLLARS = 1_000_000.0
 EXAMPLES = 200  # failures of each cause whose refused answer is told
 RunStates = Literal["running", "finished", "cancelled"]
 
@@ -74,9 +75,9 @@ class NewRun(AskedOrder):
         None, description="false: ask all; [run, stage]: keep its results before that stage."
     )
     new: bool = False
-    max_cost_usd: float | None = Field(default=None, ge=0, le=MOST_DOLLARS, allow_inf_nan=False)
+    max_cost_usd: Dollars | None = None
     wallet: str | None = Field(default=None, max_length=200)
-    budget_usd: float | None = Field(default=None, gt=0, le=MOST_DOLLARS, allow_inf_nan=False)
+    budget_usd: Budget | None = None
 
 
 class FailuresShape(AnswerShape):

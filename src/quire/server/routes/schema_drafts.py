@@ -6,9 +6,9 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from quire.domain.ids import DocumentId
-from quire.domain.pricing import MOST_DOLLARS
 from quire.engine.schema_drafts import LONGEST_WISH, DraftFunds, draft_schema
 from quire.server.access import AccessRole, AskedEngine, requires
+from quire.server.json_answers import Dollars
 from quire.server.stated_models import Asker, check_stated
 
 router = APIRouter(tags=["schemas"])
@@ -33,7 +33,7 @@ class DraftBody(BaseModel):
     wish: Annotated[str, Field(min_length=1, max_length=LONGEST_WISH, pattern=r"\S")]
     model: str | None = None  # None: the usual one
     documents: list[Annotated[int, Field(ge=1, lt=2**63)]] | None = None  # None: the usual ones
-    max_cost_usd: Annotated[float, Field(ge=0, le=MOST_DOLLARS, allow_inf_nan=False)] | None = None
+    max_cost_usd: Dollars | None = None  # of both of its calls together
     wallet: str | None = None
 
 

@@ -16,6 +16,7 @@ from quire.server.json_answers import (
     IdempotencyKey,
     Limit,
     Page,
+    SignedDollars,
     answer_json,
     answer_page,
     read_cursor,
@@ -23,7 +24,6 @@ from quire.server.json_answers import (
 
 router = APIRouter(tags=["money"])
 Name = Annotated[str, Path(min_length=1, max_length=200)]
-MOST_DOLLARS = 1_000_000.0
 
 
 class WalletShape(AnswerShape):
@@ -59,7 +59,7 @@ class NewWallet(Body):
 class CreditBody(Body):
     """Money that is paid in; below 0, taken out."""
 
-    amount_usd: float = Field(ge=-MOST_DOLLARS, le=MOST_DOLLARS, allow_inf_nan=False)
+    amount_usd: SignedDollars
     note: str = Field(default="", max_length=1000)
 
 
