@@ -146,13 +146,13 @@ def test_a_line_break_in_a_header_is_never_sent() -> None:
 def test_a_call_takes_a_third_fewer_steps_than_with_a_session(
     by_session: Callable[[], None],
 ) -> None:
-    ours = _steps()
+    ours = count_steps()
     by_session()
 
-    assert 3 * ours < 2 * _steps()  # the loop and the server count for both
+    assert 3 * ours < 2 * count_steps()  # the loop and the server count for both
 
 
-def _steps() -> int:
+def count_steps() -> int:
     """Functions called for twenty calls, and the least that a server can do."""
     profile = cProfile.Profile()
 

@@ -7,17 +7,20 @@ and reading what comes back stay aiohttp's, so that calls fail in the same words
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from types import TracebackType
 from typing import NamedTuple, TypeGuard
 
 import aiohttp
 from aiohttp import hdrs, http
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
+from quire.providers.whole_answers import AnswerHandler, PlainAnswer
+
 LARGEST = 2**19  # bytes of a body; more is written as it goes
-LONGEST_LINE = 2**16  # of a head, in bytes
 
 _INTERIM = range(100, 200)  # an answer is still to come
 _SWITCHED = 101  # and this is none of them
@@ -25,10 +28,14 @@ _SWITCHED = 101  # and this is none of them
 _KNOWN = aiohttp.__version__.startswith("3.14.")
 
 
-def is_plain(body: object, url: URL) -> TypeGuard[bytes]:
+def is_plain_body(body: object) -> TypeGuard[bytes]:
     """Whether a call can be written at once; any other is left to the session."""
-    nameless = url.raw_user is None and url.raw_password is None
-    return _KNOWN and nameless and isinstance(body, bytes) and len(body) <= LARGEST
+    return _KNOWN and isinstance(body, bytes) and len(body) <= LARGEST
+
+
+def is_plain_url(url: URL) -> bool:
+    """Whether all of an address says where a call goes; a name in it is the session's to send."""
+    return url.raw_user is None and url.raw_password is None
 
 
 class Place:
@@ -59,6 +66,9 @@ class PlainPosts:
         self._session = session
         self._timeout = timeout
         self._places: dict[str, Place] = {}  # by URL, as it was called last
+        if _KNOWN and session.connector is not None:
+            handler: type[ResponseHandler] = AnswerHandler
+            session.connector._factory = partial(handler, loop=asyncio.get_running_loop())
 
     def start(self, url: str, headers: Mapping[str, str], body: bytes) -> "PlainPost":
         """A call that is sent when it is entered."""
@@ -103,8 +113,8 @@ class PlainPost:
         self._timeout = timeout
         self._connection: Connection | None = None
 
-    async def __aenter__(self) -> Response:
-        """Send it, and wait for the head of its answer."""
+    async def __aenter__(self) -> Response | PlainAnswer:
+        """Send it, and wait for its answer, or the head of it."""
         try:
             self._connection = await self._connect()
             return await self._exchange(self._connection)
@@ -131,18 +141,17 @@ class PlainPost:
         except TimeoutError as error:
             raise aiohttp.ConnectionTimeoutError("not connected in time") from error
 
-    async def _exchange(self, connection: Connection) -> Response:
+    async def _exchange(self, connection: Connection) -> Response | PlainAnswer:
         protocol = connection.protocol
-        assert protocol is not None
+        assert isinstance(protocol, AnswerHandler)
         assert protocol.transport is not None
-        protocol.set_response_params(
-            read_until_eof=True,
-            auto_decompress=False,
-            max_line_size=LONGEST_LINE,
-            max_field_size=LONGEST_LINE,
-        )
         head = f"{self._place.head}{hdrs.CONTENT_LENGTH}: {len(self._body)}\r\n\r\n"
+        answer = protocol.expect_answer()
         protocol.transport.writelines((head.encode(), self._body))
+        return await answer or await self._read_answer(protocol)
+
+    async def _read_answer(self, protocol: AnswerHandler) -> Response:
+        """The head of an answer that aiohttp reads."""
         while True:
             try:
                 message, content = await protocol.read()

@@ -25,8 +25,16 @@ from quire.providers.network_errors import (
     speaks_tls,
     wants_tls,
 )
-from quire.providers.plain_posts import LARGEST, LONGEST_LINE, PlainPosts, Response, is_plain
+from quire.providers.plain_posts import (
+    LARGEST,
+    PlainPost,
+    PlainPosts,
+    Response,
+    is_plain_body,
+    is_plain_url,
+)
 from quire.providers.protocol import Classify, HttpRequest, HttpResponse, Upload
+from quire.providers.whole_answers import LONGEST_LINE, PlainAnswer
 from quire.providers.wire import Headers
 
 ACCEPT_ENCODING = "gzip, deflate"  # what we ask for
@@ -66,6 +74,7 @@ class Transport:
         self._posts: PlainPosts | None = None  # over its connections
         self._loop: asyncio.AbstractEventLoop | None = None
         self._proxies: dict[str, URL | None] = {}  # by scheme and host
+        self._plain_urls: dict[str, bool] = {}  # whether calls there need no session
         self._tls_ports: dict[str, bool] = {}  # where a plain call was cut off
 
     async def post(self, request: HttpRequest) -> HttpResponse:
@@ -117,6 +126,11 @@ class Transport:
         self, request: HttpRequest, body: bytes | AsyncIterator[bytes] | None, silent: float | None
     ) -> HttpResponse:
         try:
+            if (post := self._plain_post(request, body, silent)) is not None:
+                async with post as answer:
+                    if isinstance(answer, PlainAnswer):
+                        return self._whole_response(request, answer)
+                    return await self._read_response(request, answer)
             async with self._start(request, body, silent) as response:
                 return await self._read_response(request, response)
         except ProviderError:
@@ -139,16 +153,28 @@ class Transport:
             self._tls_ports[place] = await asyncio.to_thread(speaks_tls, url)
         return self._tls_ports[place]
 
+    def _plain_post(
+        self, request: HttpRequest, body: bytes | AsyncIterator[bytes] | None, silent: float | None
+    ) -> PlainPost | None:
+        """A call that needs no session; None of any other, and of what is no call."""
+        if silent is not None or request.method != "POST" or not is_plain_body(body):
+            return None
+        is_plain = self._plain_urls.get(request.url)
+        if is_plain is None:
+            url = URL(request.url)
+            is_plain = is_plain_url(url) and self._proxy_for(url) is None
+            self._plain_urls[request.url] = is_plain
+        self._open_session()
+        if not is_plain or self._posts is None:
+            return None
+        return self._posts.start(request.url, request.headers, body)
+
     def _start(
         self, request: HttpRequest, body: bytes | AsyncIterator[bytes] | None, silent: float | None
-    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse | Response]:
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         url = URL(request.url)
         proxy = self._proxy_for(url)
-        session, posts = self._open_session(), self._posts
-        is_call = silent is None and request.method == "POST"
-        if posts and is_call and proxy is None and is_plain(body, url):
-            return posts.start(request.url, request.headers, body)
-        return session.request(
+        return self._open_session().request(
             request.method,
             url,
             data=io.BytesIO(body) if isinstance(body, bytes) and len(body) > LARGEST else body,
@@ -167,13 +193,15 @@ class Transport:
         if problem and not good:
             body = b""  # the status says enough
         if good and len(body) > most:
-            raise ProviderError(
-                f"{host_of(request.url)} answered with more than {most >> 20} MB;"
-                " the rest was not read",
-                remedy=Remedy.LOST,
-            )
+            raise _too_long(request, most)
         headers = {name.lower(): value for name, value in response.headers.items()}
         return HttpResponse(response.status, headers, body, problem if good else "", self._now())
+
+    def _whole_response(self, request: HttpRequest, answer: PlainAnswer) -> HttpResponse:
+        status, headers, body = answer
+        if len(body) > self._largest:
+            raise _too_long(request, self._largest)
+        return HttpResponse(status, headers, body, "", self._now())
 
     async def _lines(self, request: HttpRequest, classify: Classify) -> AsyncGenerator[bytes]:
         async with self._start(request, None, self._silent) as response:
@@ -308,7 +336,13 @@ def _timeout(silent: float | None) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silent)
 
 
-def _has_declared_end(response: aiohttp.ClientResponse | Response) -> bool:
+def _too_long(request: HttpRequest, most: int) -> ProviderError:
+    place = host_of(request.url)
+    message = f"{place} answered with more than {most >> 20} MB; the rest was not read"
+    return ProviderError(message, remedy=Remedy.LOST)
+
+
+def _has_declared_end(response: aiohttp.ClientResponse) -> bool:
     """Whether more than a closed connection tells where an answer ends."""
     chunked = "chunked" in response.headers.get("Transfer-Encoding", "").lower()
     return chunked or "Content-Length" in response.headers
@@ -365,7 +399,7 @@ async def _join(pieces: AsyncIterable[bytes], parts: list[bytes], most: int) -> 
     return b"".join(parts)
 
 
-def _body_pieces(response: aiohttp.ClientResponse | Response) -> AsyncGenerator[bytes]:
+def _body_pieces(response: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:
     return decompress(response.content.iter_any(), _encoding_of(response))
 
 
