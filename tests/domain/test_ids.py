@@ -11,6 +11,8 @@ from quire.domain.ids import (
     block_uid,
     conv_uid,
     fingerprint,
+    hash_number,
+    hash_numbers,
     schema_uid,
     slug,
     source_uid,
@@ -85,6 +87,13 @@ def test_two_lists_of_parts_share_a_fingerprint_only_if_they_are_equal(
 )
 def test_a_title_becomes_a_ref(text: str, ref: str) -> None:
     assert slug(text) == ref
+
+
+def test_many_digests_have_the_numbers_that_each_has() -> None:
+    digests = [fingerprint(number) for number in range(5)]
+
+    assert hash_numbers(digests) == [hash_number(digest) for digest in digests]
+    assert hash_numbers([]) == []
 
 
 def test_a_long_title_is_cut_at_64_characters() -> None:

@@ -25,6 +25,7 @@ SEVERAL = {
     "Controls.reset_tasks_without_inputs": "stages that gather look at other inputs",
     "Controls.mark_stage_stale": "a mark on tasks, and on the results that persons look at",
     "Critiques.failed_critiques": "found by either end",
+    "Documents.add_blocks": "those that say what none said before, and the others",
     "Documents.next_subjects": "of all blocks, or of a sample of them",
     "Inbox.answers_about_same": "about a block, a result or a document",
     "Inbox.inbox_entries": "of the rank that the last page ended in, and then of later ones",

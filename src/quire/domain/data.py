@@ -1,9 +1,9 @@
 """Data: JSON, the one canonical form that fingerprints are taken of, and rows with names."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, time
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar
 
@@ -24,13 +24,30 @@ _CANONICAL = json.JSONEncoder(
 _PLAIN = frozenset((str, int, bool, type(None)))  # which orjson writes as Python does
 
 
+@cache
+def _sorted_writer() -> Callable[[Json], bytes]:
+    import orjson  # not for --help, and once: to import costs as much as to write
+
+    return partial(orjson.dumps, default=None, option=orjson.OPT_SORT_KEYS)
+
+
+@cache
+def _reader() -> Callable[..., Any]:
+    import jiter  # not for --help
+
+    return jiter.from_json
+
+
+@cache
+def _strict_reader() -> Callable[[bytes], Any]:
+    return partial(_reader(), allow_inf_nan=False, catch_duplicate_keys=True)
+
+
 def canonical_json(value: Json) -> str:
     """Write JSON with keys sorted at every depth, no spaces, and non-ASCII text as it is."""
     if type(value) is dict and _PLAIN.issuperset(map(type, value.values())):
-        import orjson  # not for --help
-
         try:
-            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+            return _sorted_writer()(value).decode()
         except TypeError:  # numbers beyond 64 bits, half surrogate pairs
             pass
     return _CANONICAL.encode(value)
@@ -43,19 +60,15 @@ def stored_json(text: str | None) -> Any:
     """
     if not text:
         return None
-    import jiter  # not for --help
-
     try:
-        return jiter.from_json(text.encode())
+        return _reader()(text.encode())
     except ValueError:  # nested deeper than it goes, or half of a surrogate pair
         return json.loads(text)
 
 
 def strict_json(raw: bytes) -> Any:
     """Read JSON from outside; ValueError also at repeated keys, NaN and half surrogate pairs."""
-    import jiter  # not for --help
-
-    return jiter.from_json(raw, allow_inf_nan=False, catch_duplicate_keys=True)
+    return _strict_reader()(raw)
 
 
 def json_object(raw: bytes | str) -> dict[str, Json] | None:

@@ -1,6 +1,8 @@
 """Names of things: integer keys inside the ledger, fingerprints of content outside it."""
 
 import re
+import struct
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import NewType
 
@@ -61,6 +63,12 @@ def fingerprint(*parts: str | bytes | int) -> bytes:
 def hash_number(digest: bytes) -> int:
     """The beginning of a digest as a number that every database holds: it may collide."""
     return int.from_bytes(digest[:8], "big") >> 1
+
+
+def hash_numbers(digests: Sequence[bytes]) -> list[int]:
+    """The same of many at once."""
+    heads = struct.unpack(f">{len(digests)}Q", b"".join([digest[:8] for digest in digests]))
+    return [head >> 1 for head in heads]
 
 
 def slug(text: str) -> str:

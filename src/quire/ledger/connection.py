@@ -22,8 +22,8 @@ class Connection(Protocol):
         """Carry out a statement for each row, some values the same for all; returns how many."""
         ...
 
-    def insert_many(self, name: str, rows: Sequence[Row]) -> None:
-        """Insert many rows the fastest way there is."""
+    def insert_many(self, name: str, rows: Sequence[Row], /, **same: object) -> None:
+        """Insert many rows the fastest way there is; values that all share stand last in each."""
         ...
 
     def stream(self, name: str, /, **values: object) -> Iterator[Row]:

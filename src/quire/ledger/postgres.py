@@ -80,13 +80,14 @@ class PostgresConnection:
         values = dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True))
         return self._raw.execute(self._text(name), {**values, **same}).rowcount
 
-    def insert_many(self, name: str, rows: Sequence[Row]) -> None:
+    def insert_many(self, name: str, rows: Sequence[Row], /, **same: object) -> None:
         """Insert many rows with COPY."""
         if not rows:
             return
+        shared = tuple(same.values())
         with self._raw.cursor() as cursor, cursor.copy(self._statements[name].copy) as copy:
             for row in rows:
-                copy.write_row(row)
+                copy.write_row((*row, *shared))
 
     def stream(self, name: str, /, **values: object) -> Iterator[Row]:
         """Read rows through a cursor that lives in the server."""

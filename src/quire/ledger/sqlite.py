@@ -60,9 +60,9 @@ class SqliteConnection:
             touched += self._raw.executemany(statement.text, rest).rowcount
         return touched
 
-    def insert_many(self, name: str, rows: Sequence[Row]) -> None:
+    def insert_many(self, name: str, rows: Sequence[Row], /, **same: object) -> None:
         """Insert many rows: on SQLite the ordinary way is the fastest."""
-        self.run_many(name, rows)
+        self.run_many(name, rows, **same)
 
     def stream(self, name: str, /, **values: object) -> Iterator[Row]:
         """Read rows one by one."""

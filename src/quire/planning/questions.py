@@ -15,6 +15,7 @@ has a smaller one, its first block's key. Numbers may collide, and only fingerpr
 from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -23,6 +24,9 @@ from quire.domain.models import Params
 from quire.domain.recipes import Recipe, Stage
 from quire.domain.requests import Turn
 from quire.planning.rendering import RENDER_VERSION, params_text
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
 
 HALF = 16  # bytes of each half
 
@@ -35,14 +39,16 @@ def stage_question(prefix_hash: bytes, prompt: str, model: str, params: Params) 
 def block_content(block_type: str, content: str) -> bytes:
     """Fingerprint what is asked about where that is a block as it stands."""
     data = content.encode()
-    return sha256(_begin_content(block_type) + len(data).to_bytes(8, "big") + data).digest()[:HALF]
+    digest = _begin_content(block_type).copy()
+    digest.update(len(data).to_bytes(8, "big") + data)
+    return digest.digest()[:HALF]
 
 
 @lru_cache(maxsize=64)
-def _begin_content(block_type: str) -> bytes:
+def _begin_content(block_type: str) -> "_Hash":
     """What `fingerprint` digests before the content: every block of a document goes through it."""
     data = block_type.encode()
-    return len(data).to_bytes(8, "big") + data
+    return sha256(len(data).to_bytes(8, "big") + data)
 
 
 def rendered_content(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from quire.domain.data import Json, strict_json
 from quire.domain.documents import Block, LeftOut, ReadOptions
 from quire.domain.errors import SourceUnreadable
-from quire.sources.row_blocks import lacks_text, row_block, row_without_text
+from quire.sources.row_blocks import OTHER, lacks_text, plain_text, row_block, row_without_text
 from quire.sources.source_parts import BadContent
 from quire.sources.source_scan import BYTE_ORDER_MARK, Origin
 
@@ -35,22 +35,27 @@ class JsonLines:
                     )
                 if number == 1:
                     line = line.removeprefix(_MARK)
-                if line and not line.isspace() and (block := self._try_block(index, number, line)):
-                    yield block
-                    index += 1
+                if not line or line.isspace():
+                    continue
+                try:
+                    block = self._block(index, number, line)
+                except BadContent as error:
+                    self._leave_out(number, error)
+                else:
+                    if block is not None:
+                        yield block
+                        index += 1
 
-    def _try_block(self, index: int, number: int, line: bytes) -> Block | None:
-        try:
-            return self._block(index, number, line)
-        except BadContent as error:
-            if not self.options.skip_bad_rows:
-                raise SourceUnreadable(f"{self.origin.name}: line {number}: {error}") from error
-            self.left_out.append(LeftOut(f"line {number}", str(error)))
-            return None
+    def _leave_out(self, number: int, error: BadContent) -> None:
+        if not self.options.skip_bad_rows:
+            raise SourceUnreadable(f"{self.origin.name}: line {number}: {error}") from error
+        self.left_out.append(LeftOut(f"line {number}", str(error)))
 
     def _block(self, index: int, number: int, line: bytes) -> Block | None:
         try:
             row: Json = strict_json(line)
+            if type(row) is dict and (text := plain_text(row, self.options)) is not None:
+                return Block(index, OTHER, text, {"type": "line", "line": number})
             if isinstance(row, dict) and lacks_text(row, self.options):
                 self.left_out.append(row_without_text(f"line {number}"))
                 return None

@@ -10,6 +10,8 @@ from quire.domain.data import Json, canonical_json, mend_text
 from quire.domain.documents import Block, BlockType, LeftOut, ReadOptions
 from quire.sources.source_parts import BadContent
 
+OTHER = BlockType.OTHER  # an enum looks its members up, each time
+
 
 def row_block(
     index: int, row: Mapping[str, Json], locator: Mapping[str, Json], options: ReadOptions
@@ -22,7 +24,20 @@ def row_block(
         content = _text(row, options.text_column)
     else:
         content = canonical_json(row)
-    return Block(index, BlockType.OTHER, content, place)
+    return Block(index, OTHER, content, place)
+
+
+def plain_text(row: Mapping[str, Json], options: ReadOptions) -> str | None:
+    """What a row is asked about, where that is all that is wanted of it and nothing is amiss.
+
+    None where somebody has to look closer: that way costs as much again.
+    """
+    if options.text_column is None or options.key_column is not None:
+        return None
+    text = row.get(options.text_column)
+    if type(text) is not str or not text or text.isspace() or "\0" in text:
+        return None
+    return text
 
 
 def lacks_text(row: Mapping[str, Json], options: ReadOptions) -> bool:

@@ -87,14 +87,14 @@ class Documents(Table):
         self, document: DocumentId, placed: Sequence[tuple[int, int]], blocks: Sequence[NewBlock]
     ) -> None:
         """Add some of a document's blocks, each with its key and that of who said the same."""
-        workspace = self._workspace
-        self._connection.insert_many(
-            "add_blocks",
-            [
-                (block_id, workspace, document, None if first == block_id else first, *block)
-                for (block_id, first), block in zip(placed, blocks, strict=True)
-            ],
-        )
+        same = {"workspace": self._workspace, "document": document}
+        rows = zip(placed, blocks, strict=True)
+        new = [(key, *block) for (key, first), block in rows if first == key]
+        self._connection.insert_many("add_blocks", new, **same)
+        if len(new) < len(blocks):
+            rows = zip(placed, blocks, strict=True)
+            repeating = [(*at, *block) for at, block in rows if at[0] != at[1]]
+            self._connection.insert_many("add_repeating_blocks", repeating, **same)
 
     def first_blocks(self, numbers: Sequence[int]) -> dict[int, int]:
         """The first block of each content that is known, by the content's number."""

@@ -11,7 +11,7 @@ import orjson
 from quire.domain.data import canonical_json, to_named_tuples
 from quire.domain.documents import Block, ParsedDocument
 from quire.domain.errors import Conflict, SourceUnreadable
-from quire.domain.ids import DocumentId, TaskId, hash_number
+from quire.domain.ids import DocumentId, TaskId, hash_number, hash_numbers
 from quire.domain.sources import Source, SourceReading
 from quire.domain.states import TASK_OPEN, RequestState, TaskMove
 from quire.ledger.ledger import Transaction
@@ -111,7 +111,7 @@ def _add_document(
 
 def add_blocks(tx: Transaction, document: DocumentId, rows: Sequence[NewBlock]) -> None:
     """Add some of a document's blocks; who says what an earlier one does, has its number."""
-    numbers = [hash_number(row.content_hash) for row in rows]
+    numbers = hash_numbers([row.content_hash for row in rows])
     known = tx.documents.first_blocks(numbers)
     before = len(known)
     ids = tx.documents.take_block_ids(len(rows))
@@ -123,7 +123,7 @@ def add_blocks(tx: Transaction, document: DocumentId, rows: Sequence[NewBlock]) 
 def _block_values(block: Block) -> tuple[object, ...]:
     """The columns of a block, as `NewBlock` names them."""
     index, block_type, content, locator, headings = block
-    kind = block_type.value
+    kind = block_type._value_  # `value` is looked up by a function, each time
     return (
         index,
         kind,

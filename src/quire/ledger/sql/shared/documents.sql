@@ -46,9 +46,16 @@ WHERE d.workspace_id = :workspace AND d.purged_at IS NULL
 GROUP BY d.id ORDER BY rank, d.id LIMIT 3
 
 -- name: add_blocks
--- rows: id int, workspace_id text, document_id int, content_id int, block_index int, block_type text, locator text, headings text, content text, content_hash bytes, json_bytes int
-INSERT INTO blocks (id, workspace_id, document_id, content_id, block_index, block_type, locator, headings, content, content_hash, json_bytes)
-SELECT rows.id, rows.workspace_id, rows.document_id, rows.content_id, rows.block_index, rows.block_type, rows.locator, rows.headings, rows.content, rows.content_hash, rows.json_bytes FROM rows
+-- Blocks that say what none said before.
+-- rows: id int, block_index int, block_type text, locator text, headings text, content text, content_hash bytes, json_bytes int
+INSERT INTO blocks (id, block_index, block_type, locator, headings, content, content_hash, json_bytes, workspace_id, document_id)
+SELECT rows.id, rows.block_index, rows.block_type, rows.locator, rows.headings, rows.content, rows.content_hash, rows.json_bytes, :workspace, :document FROM rows
+
+-- name: add_repeating_blocks
+-- Blocks that say what an earlier one did.
+-- rows: id int, content_id int, block_index int, block_type text, locator text, headings text, content text, content_hash bytes, json_bytes int
+INSERT INTO blocks (id, content_id, block_index, block_type, locator, headings, content, content_hash, json_bytes, workspace_id, document_id)
+SELECT rows.id, rows.content_id, rows.block_index, rows.block_type, rows.locator, rows.headings, rows.content, rows.content_hash, rows.json_bytes, :workspace, :document FROM rows
 
 -- name: first_blocks
 -- The first blocks whose contents have some numbers.
