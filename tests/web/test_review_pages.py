@@ -52,7 +52,7 @@ def test_an_address_holds_the_filter_and_a_wrong_one_is_said(tmp_path: Path) -> 
     assert 'value="text=$200"' in narrow
     assert wrong.status_code == 200
     assert "a filter knows no" in wrong.text
-    assert "The filter takes nothing" in empty
+    assert "No result fits this filter" in empty
 
 
 def test_a_decided_run_says_what_to_do_next(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ KEYS = (
     ("r", "reject with a note; it is asked again"),
     ("u", "undo the last decision"),
     ("s", "skip: give it back and go on"),
-    ("/", "filter"),
+    ("f", "filter"),
     ("?", "these keys"),
     ("q", "quit; what you held goes back"),
 )
@@ -100,7 +100,8 @@ class ReviewScreen:
             "r": self._reject,
             "u": self._undo,
             "s": self._skip,
-            "/": lambda _: self._filter(),
+            "f": lambda _: self._filter(),
+            "/": lambda _: self._filter(),  # as in many programs of a terminal
         }
         if key in acts:
             acts[key](item)

@@ -13,6 +13,9 @@ from quire.domain.data import Json
 from quire.domain.errors import NotFound, UsageError
 from quire.domain.ids import RunId
 from quire.domain.reviews import (
+    LOW_SCORE_BELOW,
+    NONE,
+    CriticWord,
     InboxCounts,
     InboxFilter,
     InboxLine,
@@ -31,6 +34,7 @@ from quire.web.source_marks import MarkedSource, mark_source
 router = APIRouter()
 LINES = 50  # of an inbox that are shown at first, and with each look further
 LOOKS = 5  # at parts of an inbox in which the filter took nothing, before a person is asked
+SCORE = "score"  # the field that stands beside a critic's name already
 EXCERPT = 120  # characters of a block in the list
 MOST_ITEMS = 12  # that a script may ask for at once
 Words = Annotated[str, Query(max_length=4000)]
@@ -65,10 +69,19 @@ class DecisionView(NamedTuple):
     changes: tuple[FieldChange, ...]
 
 
+class Objection(NamedTuple):
+    """A critic that speaks of a result, and what it says besides its score."""
+
+    critic: CriticWord
+    said: Json
+    fields: tuple[str, ...]  # that it names, where it is against the result
+
+
 class ItemView(NamedTuple):
     """An item as the page shows it."""
 
     item: ReviewItem
+    critics: tuple[Objection, ...]
     source: MarkedSource | None
     line: LineView
     decisions: tuple[DecisionView, ...]
@@ -78,6 +91,7 @@ class ItemView(NamedTuple):
 class ReasonTab(NamedTuple):
     """A filter by one reason, with how many items it is the first reason of."""
 
+    kind: str
     words: str
     filter: str
     number: int
@@ -120,6 +134,7 @@ def show_review(
         tabs_of_reasons=_reason_tabs(chosen, counts),
         reviews=_review_tabs(chosen),
         counts=counts,
+        wanting=counts.left - counts.by_reason.get(NONE, 0),
         view=_item_view(engine, run, shown) if shown else None,
         may_decide=principal.role >= AccessRole.REVIEWER,
     )
@@ -216,11 +231,26 @@ def _item_view(engine: Engine, run: int, task: int) -> ItemView:
     )
     return ItemView(
         item=item,
+        critics=tuple(_read_critic(critic, item) for critic in item.critics),
         source=mark_source(source.content, item.fields) if source else None,
         line=line,
         decisions=tuple(_decision_view(decision) for decision in item.decisions),
         editable=_editable(item),
     )
+
+
+def _read_critic(critic: CriticWord, item: ReviewItem) -> Objection:
+    """What a critic said, its score said once, and the fields that it names if it is against."""
+    said = critic.data
+    if isinstance(said, Mapping) and critic.score is not None:
+        said = {name: part for name, part in said.items() if name != SCORE}
+    against = critic.objects or (critic.score is not None and critic.score < LOW_SCORE_BELOW)
+    named = [
+        field.name
+        for field in item.fields
+        if against and re.search(rf"(?<!\w){re.escape(field.name)}(?!\w)", critic.text)
+    ]
+    return Objection(critic, said, tuple(named))
 
 
 def _editable(item: ReviewItem) -> dict[str, Json]:
@@ -248,6 +278,7 @@ def _decision_view(decision: ReviewDecision) -> DecisionView:
 def _reason_tabs(chosen: InboxFilter, counts: InboxCounts) -> list[ReasonTab]:
     return [
         ReasonTab(
+            reason.value,
             reason.value.replace("_", " "),
             replace(chosen, reason=reason).as_text(),
             counts.by_reason.get(reason.value, 0),
@@ -261,6 +292,6 @@ def _reason_tabs(chosen: InboxFilter, counts: InboxCounts) -> list[ReasonTab]:
 def _review_tabs(chosen: InboxFilter) -> list[ReasonTab]:
     """The same filter over what is undecided, approved, edited, or all of it."""
     return [
-        ReasonTab(words, replace(chosen, review=words).as_text(), 0, chosen.review == words)
+        ReasonTab(words, words, replace(chosen, review=words).as_text(), 0, chosen.review == words)
         for words in ("unreviewed", "approved", "edited", "any")
     ]

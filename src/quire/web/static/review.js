@@ -52,9 +52,18 @@ function show(task, event = null) {
   pointTo(line);
   article.focus({ preventScroll: true });
   article.querySelector(".subject")?.scrollIntoView({ block: "nearest" });
-  changeQuery({ item: task });
+  changeQuery({ item: task, edit: null });
+  showSource(task);
   showActs(article, line);
   if (event) measure(event);
+}
+
+// The call that gives the numbers of the item that is shown.
+function showSource(task) {
+  const link = document.getElementById("item-source");
+  if (!link) return;
+  link.href = `/v1/tasks/${task}`;
+  link.firstElementChild.textContent = `GET /v1/tasks/${task}`;
 }
 
 function pointTo(line) {
@@ -83,6 +92,7 @@ function showActs(article, line) {
   const rejected = line.dataset.review === "rejected" || article.dataset.review === "rejected";
   const gone = Boolean(why) || !mayDecide;
   const off = { approve: gone || decided, edit: gone || rejected, reject: gone || rejected, skip: gone || decided, undo: !mayDecide || !(history_.length || article.dataset.undoable) };
+  for (const way of ["next", "previous"]) for (const one of root.querySelectorAll(`[data-act="${way}"]`)) one.disabled = false;
   for (const [act, is] of Object.entries(off)) for (const one of root.querySelectorAll(`[data-act="${act}"]`)) one.disabled = is;
   const cost = root.querySelector(".cost");
   if (cost) cost.textContent = article.dataset.cost;
@@ -144,6 +154,12 @@ function showNothing() {
   box.append(words, again);
   place.replaceChildren(box);
   open = null;
+  turnOff();
+}
+
+// Without an item nothing can be decided; what was decided here can be taken back.
+function turnOff() {
+  for (const one of root.querySelectorAll(".acts [data-act]")) one.disabled = one.dataset.act !== "undo" || !history_.length;
 }
 
 let prefetching = null;
@@ -223,9 +239,19 @@ function settleLine(line, review, by) {
   line.querySelector(".by").textContent = by;
 }
 
-function count(change) {
+function count(change, line) {
   left = Math.max(0, left + change);
   document.getElementById("left").textContent = left.toLocaleString("en");
+  const reason = line?.dataset.reason;
+  if (!reason) return;
+  addTo(root.querySelector(`[data-count="${reason}"]`), change);
+  if (reason !== "none") addTo(document.getElementById("wanting"), change);
+}
+
+function addTo(place_, change) {
+  if (!place_) return;
+  place_.dataset.number = Math.max(0, Number(place_.dataset.number ?? place_.textContent.replaceAll(",", "")) + change);
+  place_.textContent = Number(place_.dataset.number).toLocaleString("en");
 }
 
 // The answer that was shown: a decision about another is refused.
@@ -240,7 +266,7 @@ function decide(move, body, event) {
   article.dataset.review = PAST[move];
   items.held.delete(task);
   settleLine(lineOf(task), PAST[move], "by you");
-  if (wanted) count(-1);
+  if (wanted) count(-1, lineOf(task));
   queue.push(task, move, { ...reviewer.body, ...seen(article), ...body }).then(
     () => { if (open !== task) items.forget(task); },
     (error) => bringBack(task, move, error, wanted),
@@ -251,7 +277,7 @@ function decide(move, body, event) {
 function bringBack(task, move, error, wanted) {
   const at = history_.lastIndexOf(task);
   if (at >= 0) history_.splice(at, 1);
-  if (wanted) count(1);
+  if (wanted) count(1, lineOf(task));
   tell(`#${task} is not ${PAST[move] ?? move}: ${error.message}`, { error: true });
   return reopen(task);
 }
@@ -289,7 +315,7 @@ function openEditor() {
 function editActs() {
   const row = Object.assign(document.createElement("div"), { className: "edit-acts row" });
   const yes = Object.assign(document.createElement("button"), { type: "button", className: "main", textContent: "Save" });
-  const no = Object.assign(document.createElement("button"), { type: "button", textContent: "Leave" });
+  const no = Object.assign(document.createElement("button"), { type: "button", textContent: "Cancel" });
   yes.addEventListener("click", save);
   no.addEventListener("click", leaveEditor);
   row.append(no, yes);
@@ -322,7 +348,7 @@ async function save(event) {
   items.held.delete(task);
   items.forget(task);
   settleLine(lineOf(task), "edited", "by you");
-  if (wanted) count(-1);
+  if (wanted) count(-1, lineOf(task));
   editor = null;
   if (open === task) await goOn(event);
 }
@@ -379,7 +405,7 @@ async function undo() {
   const before = lineOf(task)?.dataset.review;
   const done = await attempt(() => queue.push(task, "undo", { ...reviewer.body }));
   if (!done) return;
-  if (before !== "unreviewed") count(1);
+  if (before !== "unreviewed") count(1, lineOf(task));
   await reopen(task);
   tell(`the decision about #${task} is taken back`);
 }
@@ -424,7 +450,7 @@ document.addEventListener("keydown", (event) => {
   const jumps = event.timeStamp - chord < 1000;
   chord = event.key === "g" ? event.timeStamp : -Infinity;
   if (jumps) return;
-  if (event.key === "/") { event.preventDefault(); document.getElementById("filter").select(); return; }
+  if (event.key === "f") { event.preventDefault(); document.getElementById("filter").select(); return; }
   if (!KEYS[event.key] || (!mayDecide && !"jk".includes(event.key))) return;
   act(KEYS[event.key], event);
 }, true);
@@ -462,7 +488,12 @@ async function countAgain() {
   const line = document.getElementById("news");
   line.hidden = news <= 0;
   line.textContent = `${news} new`;
-  if (news < 0) { left = counts.left; count(0); }
+  if (news > 0) return; // they are shown together with their items
+  left = counts.left;
+  count(0);
+  for (const one of root.querySelectorAll("[data-count]")) { one.dataset.number = counts.by_reason[one.dataset.count] ?? 0; addTo(one, 0); }
+  const wanting = document.getElementById("wanting");
+  if (wanting) { wanting.dataset.number = counts.left - (counts.by_reason.none ?? 0); addTo(wanting, 0); }
 }
 document.getElementById("news").addEventListener("click", () => location.reload());
 setInterval(countAgain, COUNT_AGAIN);
@@ -474,7 +505,7 @@ async function begin() {
   if (mayDecide) await reviewer.known();
   claimOwn();
   queue.resume((entry, error) => bringBack(entry.task, entry.move, error, false));
-  if (!article) { root.dataset.ready = "1"; return; }
+  if (!article) { turnOff(); root.dataset.ready = "1"; return; }
   if (mayDecide) await items.hold([open]);
   const named = new URLSearchParams(location.search).has("item");
   if (items.refused.has(open) && !named) { // somebody was quicker
@@ -486,6 +517,7 @@ async function begin() {
     changeQuery({ item: open });
     lineOf(open).setAttribute("aria-current", "true");
     prefetch();
+    if (mayDecide && new URLSearchParams(location.search).has("edit")) act("edit", new Event("edit"));
   }
   root.dataset.ready = "1";
 }

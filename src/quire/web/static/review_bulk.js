@@ -2,15 +2,18 @@
 
 import { actKey, api, attempt, element, tell } from "/static/quire.js";
 
+const PAUSE = 200; // milliseconds after the last letter of a filter
 let seed = 0;
-let preview = null;
+let preview = null; // of the filter that stands in the field; null while it is counted
+let asked = 0; // looks, of which only the last one counts
+let soon = 0;
 
 export function openBulk(root, reviewer) {
   const dialog = document.getElementById("bulk");
   const filter = document.getElementById("bulk-filter");
   const run = root.dataset.run;
   filter.value = root.dataset.filter;
-  filter.onchange = () => look(run);
+  filter.oninput = () => { wait(); clearTimeout(soon); soon = setTimeout(() => look(run), PAUSE); };
   document.getElementById("bulk-others").onclick = () => { seed += 1; look(run); };
   document.getElementById("bulk-approve").onclick = () => decide(run, reviewer, "approve");
   document.getElementById("bulk-reject").onclick = () => decide(run, reviewer, "reject");
@@ -20,17 +23,36 @@ export function openBulk(root, reviewer) {
 
 const buttons = () => [document.getElementById("bulk-approve"), document.getElementById("bulk-reject"), document.getElementById("bulk-others")];
 
+// Until it is known what a filter takes, nothing can be decided about it, and no number is said.
+function wait() {
+  const words = document.getElementById("bulk-count");
+  preview = null;
+  asked += 1;
+  words.className = "quiet";
+  words.textContent = "counting …";
+  const [approve, reject] = buttons();
+  approve.textContent = "Approve";
+  reject.textContent = "Reject";
+  for (const one of buttons()) one.disabled = true;
+}
+
 async function look(run) {
+  clearTimeout(soon);
+  wait();
   const words = document.getElementById("bulk-count");
   const sample = document.getElementById("bulk-sample");
-  const filter = document.getElementById("bulk-filter").value;
-  words.className = "";
-  words.textContent = "counting …";
-  for (const one of buttons()) one.disabled = true;
+  const field = document.getElementById("bulk-filter");
+  const filter = field.value;
+  const mine = asked;
   try {
-    preview = await api("GET", `/v1/runs/${run}/bulk?${new URLSearchParams({ filter, seed })}`);
+    const found = await api("GET", `/v1/runs/${run}/bulk?${new URLSearchParams({ filter, seed })}`);
+    if (mine !== asked) return;
+    preview = { ...found, filter };
+    field.removeAttribute("aria-invalid");
+    words.className = "";
   } catch (error) {
-    preview = null;
+    if (mine !== asked) return;
+    field.setAttribute("aria-invalid", "true");
     sample.replaceChildren();
     words.className = "problem";
     words.textContent = error.message;
@@ -38,7 +60,7 @@ async function look(run) {
   }
   const { count, reject_cost: cost } = preview;
   const amount = count.toLocaleString("en");
-  words.textContent = count ? `${amount} results. ${count > 5 ? "Five of them, drawn at random:" : ""}` : "The filter takes nothing.";
+  words.textContent = count ? `${amount} results. ${count > 5 ? "Five of them, drawn at random:" : ""}` : "No result fits this filter.";
   sample.replaceChildren(...preview.sample.map(sampleLine));
   const [approve, reject, others] = buttons();
   approve.textContent = `Approve ${amount}`;
@@ -62,7 +84,8 @@ const short = (value) => {
 };
 
 async function decide(run, reviewer, move) {
-  const filter = document.getElementById("bulk-filter").value;
+  if (!preview) return;
+  const { filter } = preview;
   const note = document.getElementById("bulk-note");
   if (move === "reject" && !note.value.trim()) { tell("say what is wrong with them: the model is told so when it is asked again"); note.focus(); return; }
   for (const one of buttons()) one.disabled = true;
@@ -74,7 +97,8 @@ async function decide(run, reviewer, move) {
   sessionStorage.setItem("after bulk", `${done.decided.toLocaleString("en")} ${move === "approve" ? "approved" : "rejected"}${skipped}`);
   const place = new URL(location.href);
   place.searchParams.delete("item");
-  place.searchParams.set("filter", filter);
+  if (done.skipped) place.searchParams.set("filter", filter);
+  else place.searchParams.delete("filter"); // nothing that it takes is left
   location.assign(place);
 }
 

@@ -171,6 +171,18 @@ function choiceControl({ nullable, choices }, value, pointer, label) {
   return simpleControl({ input, pointer, label, nullable, value, parse: (text) => (text ? { value: JSON.parse(text) } : { mistake: "choose one" }) });
 }
 
+// A switch beside a list or an object that makes it null as a whole; `changed` is told.
+function nullSwitch(node, label, empty, changed) {
+  const blank = button("null", () => { changed(blank.getAttribute("aria-pressed") !== "true"); });
+  const show = (is) => { blank.setAttribute("aria-pressed", String(is)); node.classList.toggle("is-null", is); };
+  blank.className = "null-switch small";
+  blank.title = `no ${label}`;
+  blank.setAttribute("aria-label", `null: no ${label}`);
+  node.querySelector("legend").append(" ", blank);
+  show(empty);
+  return show;
+}
+
 function jsonControl(form, value, pointer, label) {
   const input = textArea(value === undefined ? "null" : JSON.stringify(value, null, 2));
   input.classList.add("mono");
@@ -202,13 +214,18 @@ function listControl({ nullable, items }, value, pointer, label) {
   plus.className = "small";
   plus.setAttribute("aria-label", `Add to ${label}`);
   node.append(plus);
+  let empty = nullable && (value === null || value === undefined);
+  const showNull = nullable ? nullSwitch(node, label, empty, (is) => { touched = true; empty = is; showNull(is); }) : () => {};
+  const fill = () => { empty = false; showNull(false); };
+  plus.addEventListener("click", fill);
+  rows.addEventListener("input", fill);
   return {
     node, pointer,
     inner: () => parts.flatMap(({ control }) => [control, ...control.inner()]),
     changed: () => touched || parts.some(({ control }) => control.changed()),
     read(mistakes) {
       if (!this.changed()) return value;
-      if (nullable && value === null && !parts.length) return null;
+      if (empty) return null;
       return parts.map(({ control }) => control.read(mistakes));
     },
     blame: (message) => blame(node, plus, message),
@@ -219,15 +236,19 @@ function objectControl({ nullable, properties }, value, pointer, label) {
   const whole = value && typeof value === "object" && !Array.isArray(value) ? value : {};
   const parts = Object.entries(properties).map(([name, schema]) => [name, makeControl(schema, whole[name], `${pointer}/${escapePointer(name)}`, name)]);
   const node = element("fieldset", { class: "edit-field", "data-field": pointer.split("/")[1] }, element("legend", {}, label), ...parts.map(([, control]) => control.node));
+  let empty = nullable && (value === null || value === undefined);
+  let touched = false;
+  const showNull = nullable ? nullSwitch(node, label, empty, (is) => { touched = true; empty = is; showNull(is); }) : () => {};
+  node.addEventListener("input", () => { empty = false; showNull(false); });
   return {
     node,
     get pointer() { return this.at ?? pointer; },
     set pointer(at) { this.at = at; for (const [name, control] of parts) control.pointer = `${at}/${escapePointer(name)}`; },
     inner: () => parts.flatMap(([, control]) => [control, ...control.inner()]),
-    changed: () => parts.some(([, control]) => control.changed()),
+    changed: () => touched || parts.some(([, control]) => control.changed()),
     read(mistakes) {
       if (!this.changed() && value !== undefined) return value;
-      if (nullable && value === null && !this.changed()) return null;
+      if (empty) return null;
       const read = { ...whole };
       for (const [name, control] of parts) {
         const part = control.read(mistakes);
