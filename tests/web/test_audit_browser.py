@@ -64,8 +64,10 @@ def test_an_audit_of_twenty_is_marked_by_keys_to_its_end(
     page.add_init_script("location.protocol === 'http:' && (localStorage.reviewer ??= 'Ann')")
     with serve_site(tmp_path, workers=0) as site:
         page.goto(f"{site.url}/runs/1/audits")
-        page.get_by_label("results in the sample").fill(str(SIZE))
-        page.get_by_label("errors that would still do").fill("40")
+        expect(page.get_by_label("Look at how many?")).to_have_value("40")  # there are no more
+        page.get_by_label("Look at how many?").fill(str(SIZE))
+        expect(page.get_by_text("If you find no error in 20, you can say")).to_be_visible()
+        page.get_by_label("Errors you can live with").fill("40")
         assert axe_violations(page) == []
         page.get_by_role("button", name="Draw the sample").click()
         page.wait_for_selector("#audit[data-ready]")
@@ -105,3 +107,31 @@ def test_a_mark_can_be_mended_and_the_rates_follow(tmp_path: Path, page: Page) -
 
         assert site.engine.review.audit_report(1).fields[0].wrong == 1
         assert site.engine.review.audit_report(1).head.marked == 1
+
+
+def test_marks_that_were_not_sent_survive_a_reload_and_a_server_that_is_away(
+    tmp_path: Path, page: Page
+) -> None:
+    answer_texts(tmp_path, clauses(6))
+    page.add_init_script("location.protocol === 'http:' && (localStorage.reviewer ??= 'Ann')")
+    with serve_site(tmp_path, workers=0) as site:
+        site.engine.review.start_audit(1, size=4, who="Ann")
+        page.goto(f"{site.url}/audits/1")
+        page.wait_for_selector("#audit[data-ready]")
+        page.keyboard.press("1")
+        page.keyboard.press("2")
+        page.reload()
+        page.wait_for_selector("#audit[data-ready]")
+        expect(page.locator('.audit-field [data-mark="right"]').first).to_be_checked()
+        expect(page.locator('.audit-field [data-mark="wrong"]').nth(1)).to_be_checked()
+        page.wait_for_load_state("networkidle")
+    page.keyboard.press("a")
+    expect(page.locator("#saving")).to_contain_text("not saved yet")
+    page.goto("about:blank")
+
+    with serve_site(tmp_path, workers=0, port=site.port) as again:
+        page.goto(f"{again.url}/audits/1")
+        expect(page.locator("#marked")).to_have_text("1")
+
+        rates = {rate.field: rate for rate in again.engine.review.audit_report(1).fields}
+        assert (rates["kind"].right, rates["headline"].wrong, rates["party"].right) == (1, 1, 1)

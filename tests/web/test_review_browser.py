@@ -4,7 +4,8 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from tests.server.review_sites import answer_texts, clauses, record_of
+from quire.domain.ids import TaskId
+from tests.server.review_sites import CLAUSE, answer_texts, clauses, record_of
 from tests.time_limits import load
 from tests.web.browser import ServedSite, axe_violations, serve_site, take_pictures
 
@@ -95,6 +96,55 @@ def test_who_only_looks_gives_no_name_and_is_asked_at_the_first_decision(
             (kept.task_id, kept.move, kept.who)
             for kept in site.engine.review.decisions(1).decisions
         ] == [(tasks[1], "approve", "Ann")]
+
+
+def test_counts_follow_the_decisions_and_a_link_opens_the_editor(
+    tmp_path: Path, page: Page
+) -> None:
+    tasks = answer_texts(tmp_path, clauses(4))
+    with serve_site(tmp_path, workers=0) as site:
+        with site.engine.ledger.transaction() as tx:
+            tx.inbox.rank_criticised([(TaskId(task), 2, 300) for task in tasks[:3]])
+        open_review(page, site, "Ann", f"?item={tasks[0]}&edit=1")
+        expect(page.get_by_label("kind")).to_be_focused()
+        page.keyboard.press("Escape")
+        expect(page.locator('[data-count="low_score"]')).to_have_text("3")
+        press(page, "a", tasks[1])
+        expect(page.locator('[data-count="low_score"]')).to_have_text("2")
+        expect(page.locator("#wanting")).to_have_text("2")
+        expect(page.locator("#item-source")).to_have_attribute("href", f"/v1/tasks/{tasks[1]}")
+        press(page, "u", tasks[0])
+        expect(page.locator('[data-count="low_score"]')).to_have_text("3")
+        page.keyboard.press("f")
+        expect(page.locator("#filter")).to_be_focused()
+        page.keyboard.press("Escape")
+        page.keyboard.press("/")
+        expect(page.locator("#jump")).to_be_focused()
+
+
+def test_lists_and_objects_can_be_made_null_and_filled(tmp_path: Path, page: Page) -> None:
+    properties = {
+        "terms": {"type": ["array", "null"], "items": {"type": "string"}},
+        "sum": {
+            "type": ["object", "null"],
+            "properties": {"amount": {"type": "integer"}},
+            "required": ["amount"],
+            "additionalProperties": False,
+        },
+    }
+    schema = {**CLAUSE, "properties": properties, "required": ["terms", "sum"]}
+    (task, *_) = answer_texts(tmp_path, clauses(2), schema=schema)
+    with serve_site(tmp_path, workers=0) as site:
+        site.engine.review.edit(task, {"terms": ["May"], "sum": None}, "Bo")
+        open_review(page, site, "Ann", f"?filter=review%3Dany&item={task}&edit=1")
+        page.get_by_role("button", name="null: no terms").click()
+        page.get_by_role("button", name="null: no sum").click()
+        page.get_by_label("amount").fill("7")
+        page.keyboard.press("Enter")
+        wait_saved(page)
+        expect(page.locator(".edit-form")).to_have_count(0)
+
+        assert site.engine.review.item(task).data == {"terms": None, "sum": {"amount": 7}}
 
 
 def test_one_of_many_decisions_is_taken_back_under_decisions(tmp_path: Path, page: Page) -> None:
@@ -230,11 +280,20 @@ def test_many_are_decided_about_after_the_number_and_five_were_seen(
     with serve_site(tmp_path, workers=0) as site:
         open_review(page, site, "Ann", "?filter=text%3DTenant")
         page.get_by_role("button", name="Decide about all of these").click()
+        page.get_by_label("Filter", exact=True).last.fill("colour=red")
+        expect(page.locator("#bulk-count")).to_contain_text("a filter knows no 'colour'")
+        expect(page.locator("#bulk-approve")).to_be_disabled()
+        page.locator("#bulk-filter").fill("")
+        page.keyboard.type("text=$2")  # applied while it is typed
+        expect(page.locator("#bulk-approve")).to_have_text("Approve 1")
+        page.locator("#bulk-filter").fill("text=Tenant")
         expect(page.locator("#bulk-count")).to_contain_text("9 results")
         expect(page.locator("#bulk-sample > li")).to_have_count(5)
         assert axe_violations(page) == []
         page.get_by_role("button", name="Approve 9").click()
         expect(page.locator(".message")).to_contain_text("9 approved")
+        expect(page.get_by_text("all 9 are decided")).to_be_visible()  # no filter is left
+        expect(page.locator('[data-act="approve"]')).to_be_disabled()
 
         assert site.engine.review.counts(1).left == 0
 

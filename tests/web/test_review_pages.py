@@ -1,8 +1,12 @@
 """The review page as it first comes: complete without a script, and harmless whatever is in it."""
 
+from contextlib import closing
 from pathlib import Path
 
+from quire.domain.reviews import InboxFilter
+from quire.engine.examples import load_example
 from quire.server.access import AccessRole
+from tests.ledger.raw import Raw
 from tests.server.review_sites import answer_texts, clauses, open_ledger_of, record_of, sign_in
 from tests.server.sites import open_site
 
@@ -24,6 +28,36 @@ def test_the_page_comes_with_the_first_item_and_its_words_marked(tmp_path: Path)
     assert page.count("<li data-task=") == 4  # three lines, and the template of the open item
     assert "asks again for about" in page
     assert 'style="' not in page
+
+
+def test_a_critics_word_stands_above_the_fields_and_at_the_one_it_names(tmp_path: Path) -> None:
+    with open_ledger_of(tmp_path) as engine:
+        load_example(engine)
+        run = engine.run(recipe="extract_checked", model="simulated/small")
+        run.wait()
+        task = next(
+            line.task_id
+            for line in engine.review.inbox(run.id, InboxFilter.parse("reason=low_score")).lines
+        )
+        item = engine.review.item(task)
+    said = '{"score": 0.25, "why": "who is the Landlord, not the Tenant"}'
+    with closing(Raw(str(tmp_path / "quire.db"))) as raw:
+        raw.rows(
+            "UPDATE results SET data = :said WHERE task_id IN"
+            " (SELECT id FROM tasks WHERE judged_result_id = :result)",
+            said=said,
+            result=item.result_id,
+        )
+
+    with open_site(tmp_path) as client:
+        page = client.get(f"/runs/1/review?item={task}").text
+
+    shown = page.partition('aria-label="Fields"')[2].partition("</article>")[0]
+    assert shown.index("who is the Landlord") < shown.index('<dl class="record">')
+    who, rest = shown.partition('<div class="field" data-field="who"')[2].split("</div>", 1)
+    assert "check speaks of it" in who
+    assert "speaks of it" not in rest
+    assert shown.count("0.25") == 1
 
 
 def test_what_others_are_at_is_not_opened(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from fastapi.responses import HTMLResponse
 
 from quire.domain.audits import AuditItem, AuditMark
 from quire.domain.ids import RunId
+from quire.domain.states import TaskState
 from quire.engine import Engine
 from quire.server.access import AccessRole, AskedEngine
 from quire.server.json_answers import LARGEST, Number
@@ -17,6 +18,13 @@ from quire.web.pages import render
 from quire.web.source_marks import MarkedSource, mark_source
 
 router = APIRouter()
+
+
+class AuditedStage(NamedTuple):
+    """A stage whose results can be audited, and how many there are."""
+
+    name: str
+    count: int
 
 
 class AuditItemView(NamedTuple):
@@ -37,7 +45,11 @@ def show_audits(
         principal,
         run=engine.queries.head(RunId(run)),
         audits=engine.review.audits(run),
-        stages=[stage.name for stage in engine.progress(RunId(run)).stages if not stage.judges],
+        stages=[
+            AuditedStage(stage.name, stage.counts.get(TaskState.DONE, 0))
+            for stage in engine.progress(RunId(run)).stages
+            if not stage.judges
+        ],
         may_decide=principal.role >= AccessRole.REVIEWER,
     )
 

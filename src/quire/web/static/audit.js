@@ -1,6 +1,7 @@
 // Audit: a field is marked by a key, the next item is here before it is wanted, and the rates follow.
 
 import { ApiError, api, attempt, changeQuery, isTyping, tell } from "/static/quire.js";
+import { AuditDrafts } from "/static/audit_drafts.js";
 import { Reviewer } from "/static/reviewer.js";
 
 const start = document.getElementById("start-audit");
@@ -10,6 +11,21 @@ if (root) openAudit(root);
 
 function startForm(form) {
   const reviewer = new Reviewer(form);
+  const field = (name) => form.elements.namedItem(name);
+  const command = form.querySelector("[data-command]");
+  // What a sample of this size can show, where nothing in it is wrong.
+  const explain = () => {
+    const size = Number(field("size").value);
+    const most = Number(field("stage").selectedOptions[0].dataset.count);
+    field("size").max = Math.max(1, most);
+    document.getElementById("of").textContent = `of ${most.toLocaleString("en")}`;
+    const shown = size > 0 ? 100 * (1 - 0.025 ** (1 / Math.min(size, most))) : NaN;
+    document.getElementById("shows").textContent = Number.isFinite(shown) ? `If you find no error in ${Math.min(size, most).toLocaleString("en")}, you can say, and be 95 % sure, that at most ${shown.toPrecision(2)} % are wrong.` : "";
+    command.dataset.command = command.title = `quire audit ${form.dataset.run} --sample ${field("size").value} --tolerance ${Number(field("tolerance").value) / 100} --stage ${field("stage").value}`;
+  };
+  field("stage").addEventListener("change", () => { field("size").value = Math.min(200, Number(field("stage").selectedOptions[0].dataset.count)) || 1; });
+  for (const kind of ["input", "change"]) form.addEventListener(kind, explain);
+  explain();
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const given = new FormData(form);
@@ -34,6 +50,7 @@ function openAudit(root) {
   const audit = root.dataset.audit;
   const size = Number(root.dataset.size);
   const articles = new Map();
+  const drafts = new AuditDrafts(audit);
   let sending = Promise.resolve();
   let waiting = 0;
   let current = 0; // field
@@ -42,6 +59,17 @@ function openAudit(root) {
   const article = () => place?.querySelector("article.item");
   const fields = () => [...(article()?.querySelectorAll(".audit-field") ?? [])];
   const markOf = (field) => field.querySelector("input:checked")?.dataset.mark;
+
+  const marksHere = () => Object.fromEntries(fields().map((field) => [field.dataset.field, markOf(field)]).filter(([, mark]) => mark));
+
+  // Shows what was marked here before the page was closed, and not sent.
+  function restore() {
+    const kept = drafts.marks(article().dataset.no);
+    for (const field of fields()) {
+      const choice = kept[field.dataset.field] && field.querySelector(`[data-mark="${CSS.escape(kept[field.dataset.field])}"]`);
+      if (choice) { choice.checked = true; changed = true; }
+    }
+  }
 
   function point(at) {
     current = Math.max(0, Math.min(at, fields().length - 1));
@@ -65,6 +93,7 @@ function openAudit(root) {
     if (!next) return;
     changed = false;
     place.replaceChildren(next);
+    restore();
     point(fields().findIndex((field) => !markOf(field)));
     next.focus({ preventScroll: true });
     changeQuery({ no });
@@ -99,10 +128,15 @@ function openAudit(root) {
   // Sends the marks of the open item behind the person's back, in order; what is refused comes back.
   function send() {
     const no = Number(article().dataset.no);
-    const marks = Object.fromEntries(fields().map((field) => [field.dataset.field, markOf(field)]));
-    waiting += 1;
+    const marks = marksHere();
     changed = false;
     article().dataset.again = "1";
+    drafts.keep(no, marks, true);
+    post(no, marks);
+  }
+
+  function post(no, marks) {
+    waiting += 1;
     showSaving();
     sending = sending.then(() => deliver(no, marks)).finally(() => { waiting -= 1; showSaving(); });
   }
@@ -111,12 +145,13 @@ function openAudit(root) {
     for (let wait = 500; ; wait = Math.min(wait * 2, 8000)) {
       try {
         const report = await api("POST", `/v1/audits/${audit}/marks`, { ...reviewer.body, no, marks });
+        drafts.drop(no);
         document.getElementById("marked").textContent = report.head.marked.toLocaleString("en");
         document.getElementById("progress").value = report.head.marked;
         if (waiting === 1) document.getElementById("report").replaceWith(await fetchPart(`/audits/${audit}/report`, "#report"));
         return;
       } catch (error) {
-        if (error.status && error.status < 500) { tell(`item ${no + 1} is not marked: ${error.message}`, { error: true }); articles.delete(no); await go(no); return; }
+        if (error.status && error.status < 500) { drafts.drop(no); tell(`item ${no + 1} is not marked: ${error.message}`, { error: true }); articles.delete(no); await go(no); return; }
         document.getElementById("saving").textContent = "not saved yet: the server does not answer, it is tried again";
         await new Promise((again) => setTimeout(again, wait));
       }
@@ -128,6 +163,7 @@ function openAudit(root) {
     if (!field) return;
     field.querySelector(`[data-mark="${kind}"]`).checked = true;
     changed = true;
+    drafts.keep(Number(article().dataset.no), marksHere());
     const open = fields().findIndex((one) => !markOf(one));
     if (open >= 0) point(open);
     else if (article().dataset.again && current < fields().length - 1) point(current + 1);
@@ -186,12 +222,13 @@ function openAudit(root) {
     current = fields().indexOf(field);
     attempt(() => markByHand(event.target, event));
   });
-  addEventListener("beforeunload", (event) => { if (waiting || changed) event.preventDefault(); });
 
   (async () => {
     await reviewer.known();
+    for (const { no, marks } of drafts.unsent()) if (!reviewer.unknown) post(no, marks);
     const first = article();
     if (first) {
+      restore();
       articles.set(Number(first.dataset.no), Promise.resolve(first));
       point(Math.max(0, fields().findIndex((field) => !markOf(field))));
       prepare(Number(first.dataset.no) + 1);
