@@ -4,6 +4,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
+from quire.domain.data import Json
 from quire.domain.ids import TaskId
 from tests.server.review_sites import CLAUSE, answer_texts, clauses, record_of
 from tests.time_limits import load
@@ -123,7 +124,7 @@ def test_counts_follow_the_decisions_and_a_link_opens_the_editor(
 
 
 def test_lists_and_objects_can_be_made_null_and_filled(tmp_path: Path, page: Page) -> None:
-    properties = {
+    properties: dict[str, Json] = {
         "terms": {"type": ["array", "null"], "items": {"type": "string"}},
         "sum": {
             "type": ["object", "null"],

@@ -24,7 +24,7 @@ class AuditedStage(NamedTuple):
     """A stage whose results can be audited, and how many there are."""
 
     name: str
-    count: int
+    results: int
 
 
 class AuditItemView(NamedTuple):
