@@ -10,7 +10,7 @@ import uvicorn
 
 import quire
 from quire.domain.errors import IllegalMove, LedgerError, NotFound, UsageError
-from quire.domain.workbench import Workbench
+from quire.domain.workbench import LISTING, Workbench
 from quire.engine import open_engine
 from quire.server.site import Site
 from quire.web.site_app import make_site_app
@@ -71,7 +71,17 @@ def carry_out(workbench: Workbench, folder: Path) -> dict[str, object]:
         run.pause()
     with pytest.raises(NotFound):
         workbench.get(10**6)
+    for odd in ("runs", 0, -1, 2.5, True, None):
+        with pytest.raises(UsageError, match="is no run's number"):
+            workbench.get(odd)  # type: ignore[arg-type]
+    assert f"<quire run {run.id}: finished, {ended.done} of {ended.done} blocks done" in repr(run)
+    workbench.add_schema(SCHEMA)
     return {
+        "runs": [(item.id, str(item.state)) for item in workbench.runs()],
+        "documents": [
+            (item.id, item.title, item.conv_total_blocks) for item in workbench.documents()
+        ],
+        "schemas": [(item.ref, item.version, item.uid) for item in workbench.schemas()],
         "planned": plan.cost_usd,
         "ended": (str(ended.state), ended.done, ended.failed, ended.cost_usd),
         "rows": [(row["party"], row["amount"], row["status"]) for row in run.rows()],
@@ -92,6 +102,31 @@ def test_the_same_script_gives_the_same_here_and_at_a_server(tmp_path: Path) -> 
     assert found["here"] == found["there"]
     assert found["here"]["written"] == 2
     assert found["here"]["lines"] == 3
+    assert found["here"]["runs"] == [(1, "finished")]
+    assert found["here"]["documents"] == [(1, "lease.md", found["here"]["ended"][1])]  # type: ignore[index]
+    assert found["here"]["schemas"]
+
+
+def test_a_list_goes_on_beyond_a_page(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.txt").write_text(f"Text {number}.")
+    with serve(str(tmp_path / "quire.db")) as address:
+        there = quire.connect(address)
+        there.ingest(*(tmp_path / f"{number}.txt" for number in range(3)))
+
+        whole = there.documents()
+        pages = list(there._list("/v1/documents", 100, page=2))
+        assert repr(there) == f"<quire server at {address}, workspace local; {LISTING}>"
+
+    assert [item.title for item in whole] == ["0.txt", "1.txt", "2.txt"]
+    assert len(pages) == 3
+
+
+def test_an_open_engine_says_what_it_is(tmp_path: Path) -> None:
+    with quire.open(str(tmp_path / "quire.db"), environment={}) as engine:
+        said = repr(engine)
+
+    assert said == f"<quire engine on {tmp_path / 'quire.db'}; {LISTING}>"
 
 
 def test_nobody_there_is_told_in_one_line() -> None:
@@ -99,3 +134,7 @@ def test_nobody_there_is_told_in_one_line() -> None:
         quire.connect("http://127.0.0.1:9")
     with pytest.raises(UsageError):
         quire.connect("ftp://x")
+    with pytest.raises(UsageError, match=r"http://127.0.0.1:9$"):
+        quire.connect("http://127.0.0.1:9/runs/2")
+    with pytest.raises(UsageError, match="no server's address"):
+        quire.connect("http://127.0.0.1:port")

@@ -22,6 +22,7 @@ from quire.domain.errors import (
 )
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.runs import Progress
+from quire.domain.workbench import LISTING
 from tests.world import METADATA, sentences
 
 
@@ -129,7 +130,7 @@ def test_an_engine_and_a_plan_say_what_they_are(docs: Path, tmp_path: Path) -> N
         q.ingest(docs)
         plan = q.plan(schema=METADATA, model="simulated/small")
 
-        assert repr(q) == f"<quire engine on {tmp_path / 'work.db'}>"
+        assert repr(q) == f"<quire engine on {tmp_path / 'work.db'}; {LISTING}>"
         assert re.fullmatch(r"<quire plan: 9 tasks in \d+ calls?, about \$0\.\d+>", repr(plan))
 
 

@@ -20,11 +20,10 @@ class HttpSession:
 
     def __init__(self, url: str, token: str | None = None, timeout: float = TIMEOUT) -> None:
         """Know where the server is, and who asks."""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError(f"{url!r} is no server's address", "such as http://localhost:8321")
+        self.url = _server_address(url)
+        parts = urlsplit(self.url)
         self._secure = parts.scheme == "https"
-        self._host, self._port = parts.hostname, parts.port
+        self._host, self._port = parts.hostname or "", parts.port
         self._timeout = timeout
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
@@ -78,6 +77,21 @@ class HttpSession:
             ) from error
         finally:
             connection.close()
+
+
+def _server_address(url: str) -> str:
+    """The address of a server, without the slash that may end it."""
+    try:
+        parts = urlsplit(url)
+        readable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number
+        readable = False
+    if not readable:
+        raise UsageError(f"{url!r} is no server's address", "such as http://localhost:8321")
+    address = f"{parts.scheme}://{parts.netloc}"
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        raise UsageError(f"{url!r} is a page of a server", f"its address is {address}")
+    return address
 
 
 def _read_error(status: int, body: bytes) -> Error:

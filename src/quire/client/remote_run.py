@@ -9,6 +9,7 @@ from typing import Any
 from quire.client.http_session import PIECE, HttpSession
 from quire.domain.data import Json
 from quire.domain.errors import Error, LedgerError, UsageError
+from quire.domain.pricing import DOLLAR, dollars
 from quire.domain.states import RunState
 
 ENDINGS = {".jsonl": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".xlsx": "xlsx"}
@@ -30,6 +31,16 @@ class RemoteProgress:
     def done(self) -> int:
         """Tasks with a result."""
         return int(self.said["done"])
+
+    @property
+    def total(self) -> int:
+        """All that it is about."""
+        return int(self.said["blocks"])
+
+    @property
+    def noun(self) -> str:
+        """What a task is about: a block, a document; of a recipe's run, a task."""
+        return str(self.said["per"] or "task")
 
     @property
     def failed(self) -> int:
@@ -59,8 +70,15 @@ class RemoteRun:
         self._session, self.id, self._rest = session, run, rest
 
     def __repr__(self) -> str:
-        """Say which run."""
-        return f"<quire run {self.id} at a server>"
+        """Say which run, and how it stands if the server answers."""
+        try:
+            now = self.progress()
+        except Error:
+            return f"<quire run {self.id} at {self._session.url}, which does not answer>"
+        counts = f"{now.done:,} of {now.total:,} {now.noun}s done, {now.failed:,} failed"
+        return (
+            f"<quire run {self.id}: {now.state}, {counts}, {dollars(round(now.cost_usd * DOLLAR))}>"
+        )
 
     def wait(self, watch: Callable[[Any], None] | None = None) -> RemoteProgress:
         """Follow it until there is nothing more to do; the server's workers carry it out."""

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -11,6 +12,9 @@ from quire.client.http_session import PIECE, HttpSession
 from quire.client.remote_run import RemoteRun
 from quire.domain.data import Json
 from quire.domain.errors import UsageError
+from quire.domain.workbench import LISTING, as_run_number
+
+MOST_ITEMS = 500  # on a page of a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +37,101 @@ class RemotePlan:
         return float(self.said.get("cost_usd", self.said.get("expected_usd", 0.0)))
 
 
+@dataclass(frozen=True, slots=True)
+class RemoteRunLine:
+    """A run, as a server lists it."""
+
+    id: int
+    state: str
+    name: str
+    model: str
+    created_at: datetime
+    done: int
+    failed: int
+    cost_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteDocument:
+    """A document, as a server lists it."""
+
+    id: int
+    title: str
+    source_locator: str
+    conv_total_blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSchema:
+    """A version of a kept schema, as a server lists it."""
+
+    ref: str
+    version: int
+    uid: str
+    fields: tuple[str, ...]
+
+
 class RemoteWorkbench:
     """A ledger behind a server."""
 
-    def __init__(self, session: HttpSession, rest: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        session: HttpSession,
+        rest: Callable[[float], None] = time.sleep,
+        workspace: str = "",
+    ) -> None:
         """Ask a server; `rest` waits so many seconds between two looks."""
-        self._session, self._rest = session, rest
+        self._session, self._rest, self._workspace = session, rest, workspace
+
+    def __repr__(self) -> str:
+        """Say where it is, and what to ask next."""
+        workspace = f", workspace {self._workspace}" if self._workspace else ""
+        return f"<quire server at {self._session.url}{workspace}; {LISTING}>"
+
+    def runs(self, limit: int = 20) -> list[RemoteRunLine]:
+        """The newest runs first."""
+        return [
+            RemoteRunLine(
+                id=item["run"],
+                state=item["state"],
+                name=item["schema"] or item["recipe"],
+                model=item["model"],
+                created_at=datetime.fromisoformat(item["started_at"]),
+                done=item["done"],
+                failed=item["failed"],
+                cost_usd=item["cost_usd"],
+            )
+            for item in self._list("/v1/runs", limit)
+        ]
+
+    def documents(self) -> list[RemoteDocument]:
+        """Every document, the oldest first."""
+        found = [
+            RemoteDocument(
+                item["id"], item["title"], item["source_locator"], item["conv_total_blocks"]
+            )
+            for item in self._list("/v1/documents")
+        ]
+        return found[::-1]
+
+    def schemas(self) -> list[RemoteSchema]:
+        """Every version of every kept schema."""
+        return [_to_schema(item) for item in self._session.get("/v1/schemas")["items"]]
+
+    def add_schema(self, source: Mapping[str, Json]) -> RemoteSchema:
+        """Keep a schema under its name; other content becomes a version of its own."""
+        return _to_schema(self._session.post("/v1/schemas", {"body": source}))
+
+    def _list(self, path: str, most: int | None = None, page: int = MOST_ITEMS) -> Iterator[Any]:
+        """Items of a list, page by page."""
+        cursor, left = None, most
+        while left is None or left > 0:
+            wanted = page if left is None else min(page, left)
+            found = self._session.get(path, limit=wanted, cursor=cursor)
+            yield from found["items"]
+            cursor, left = found["next"], None if left is None else left - len(found["items"])
+            if cursor is None:
+                return
 
     def ingest(self, *paths: str | Path) -> RemoteDocuments:
         """Send files, a piece at a time; a bad one is refused with a line, the rest go in."""
@@ -88,7 +181,7 @@ class RemoteWorkbench:
 
     def get(self, run: int) -> RemoteRun:
         """A run by its number."""
-        found = self._session.get(f"/v1/runs/{int(run)}")
+        found = self._session.get(f"/v1/runs/{as_run_number(run)}")
         return RemoteRun(self._session, found["run"], self._rest)
 
 
@@ -97,8 +190,12 @@ def connect(
 ) -> RemoteWorkbench:
     """A ledger behind a server, such as `http://localhost:8321`, asked as one that is here."""
     session = HttpSession(url, token)
-    session.get("/v1/me")  # says at once if nobody is there, or nobody is let in
-    return RemoteWorkbench(session, rest)
+    me = session.get("/v1/me")  # says at once if nobody is there, or nobody is let in
+    return RemoteWorkbench(session, rest, str(me.get("workspace", "")))
+
+
+def _to_schema(item: dict[str, Any]) -> RemoteSchema:
+    return RemoteSchema(item["ref"], item["version"], item["uid"], tuple(item["fields"]))
 
 
 def _order(

@@ -5,9 +5,83 @@ notebook does not care where the ledger is.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Protocol
 
 from quire.domain.data import Json
+from quire.domain.errors import UsageError
+from quire.domain.ids import RunId
+
+LISTING = "runs(), documents() and schemas() list what is there"  # as a workbench shows itself
+
+
+def as_run_number(asked: object) -> RunId:
+    """The number of a run that somebody asks for; anything else is refused in one line."""
+    if isinstance(asked, int) and not isinstance(asked, bool) and asked > 0:
+        return RunId(asked)
+    raise UsageError(f"{asked!r} is no run's number", "runs() lists them: get(runs()[0].id)")
+
+
+class KnownRun(Protocol):
+    """A run, as a list has it."""
+
+    @property
+    def id(self) -> int:
+        """Its number, for `get`."""
+        ...
+
+    @property
+    def state(self) -> str:
+        """It runs, is finished, or was cancelled."""
+        ...
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was started."""
+        ...
+
+
+class KnownDocument(Protocol):
+    """A document, as a list has it."""
+
+    @property
+    def id(self) -> int:
+        """Its number, for `over`."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def source_locator(self) -> str:
+        """Where it was read from."""
+        ...
+
+    @property
+    def conv_total_blocks(self) -> int:
+        """Into how many blocks it was cut."""
+        ...
+
+
+class KnownSchema(Protocol):
+    """A version of a kept schema, as a list has it."""
+
+    @property
+    def ref(self) -> str:
+        """Its name, for `schema`."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Which of those that were kept under its name."""
+        ...
+
+    @property
+    def uid(self) -> str:
+        """The fingerprint of its content."""
+        ...
 
 
 class RunProgress(Protocol):
@@ -135,4 +209,20 @@ class Workbench(Protocol):
 
     def get(self, run: int) -> WorkbenchRun:
         """A run by its number."""
+        ...
+
+    def runs(self, limit: int = 20) -> Sequence[KnownRun]:
+        """The newest runs first."""
+        ...
+
+    def documents(self) -> Sequence[KnownDocument]:
+        """Every document, the oldest first."""
+        ...
+
+    def schemas(self) -> Sequence[KnownSchema]:
+        """Every version of every kept schema."""
+        ...
+
+    def add_schema(self, source: Any) -> KnownSchema:
+        """Keep a schema under its name; other content becomes a version of its own."""
         ...

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from quire.domain.workbench import LISTING
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -23,7 +25,7 @@ class ContextProperties:
     def __repr__(self) -> str:
         """Say which ledger, never with a password."""
         where = self.context.ledger.url.rpartition("@")[2].partition("?")[0]
-        return f"<quire engine on {where}>"
+        return f"<quire engine on {where}; {LISTING}>"
 
     def __enter__(self) -> Self:
         """Use as a context, closed at its end."""

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
 
+from quire.domain.workbench import as_run_number
 from quire.engine.context import EngineContext, open_context, own_models
 from quire.engine.page_parts import PageParts
 from quire.engine.queries import Queries
@@ -304,7 +305,7 @@ class Engine(PageParts):
 
     def get(self, run: int) -> RunHandle:
         """A run by its number."""
-        return self._handle(self.queries.must_get(run).id, goes_on=True)
+        return self._handle(self.queries.must_get(as_run_number(run)).id, goes_on=True)
 
     def _handle(self, run: RunId, *, goes_on: bool) -> RunHandle:
         from quire.engine.run_handle import EngineParts, RunHandle
