@@ -1,7 +1,8 @@
 """The CPU time that tests take: their processes', that of all these start, and PostgreSQL's."""
 
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
@@ -24,12 +25,21 @@ def note_server(pid: int) -> None:
     _servers.append(seconds_of_tree(pid))
 
 
+@contextmanager
+def counted(pid: int) -> Iterator[None]:
+    """Count all below a child of ours that ends meanwhile, also those it does not wait for."""
+    before, known = seconds_of_tree(pid), seconds_of(RUSAGE_CHILDREN)
+    yield
+    _servers.append(max(0.0, before - (seconds_of(RUSAGE_CHILDREN) - known)))
+
+
 def seconds_of_tree(pid: int) -> float:
     """Seconds of a process and of all below it; none where the system does not say."""
     process = Path("/proc", str(pid))
     with suppress(OSError):
         fields = (process / "stat").read_text().rpartition(")")[2].split()
-        below = (process / "task" / str(pid) / "children").read_text().split()
+        threads = (process / "task").glob("*/children")  # each has those that it started
+        below = [child for thread in threads for child in thread.read_text().split()]
         here = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")  # its own, and of the ended
         return here + sum(seconds_of_tree(int(child)) for child in below)
     return 0.0

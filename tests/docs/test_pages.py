@@ -105,7 +105,8 @@ def _folder(tmp_path: Path, warm: list[str]) -> Path:
     here = tmp_path / "tour"
     shutil.copytree(ROOT / "examples", here / "examples")
     (tmp_path / "bin").mkdir()
-    for called, start in (("quire", [*warm, "quire.cli"]), ("python", [sys.executable])):
+    starts = {"quire": [*warm, "quire.cli"], "python": [sys.executable], "warm_python": warm}
+    for called, start in starts.items():
         shim = tmp_path / "bin" / called
         shim.write_text(f'#!/bin/sh\nexec {shlex.join(start)} "$@"\n')
         shim.chmod(0o755)
@@ -114,7 +115,7 @@ def _folder(tmp_path: Path, warm: list[str]) -> Path:
 
 def _run_block(block: Block, here: Path) -> str:
     """Run a block as a reader would, and insist on how it ends; returns all that was printed."""
-    programs = {"sh": ["bash", "-e", "-c"], "python": [sys.executable, "-c"]}
+    programs = {"sh": ["bash", "-e", "-c"], "python": ["warm_python", "-c"]}
     kept = {key: value for key, value in os.environ.items() if not key.startswith("QUIRE_")}
     kept.pop("COLUMNS", None)
     ended = subprocess.run(

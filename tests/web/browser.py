@@ -1,5 +1,6 @@
 """A real browser for tests of pages: Debian's Chromium, and sites that it looks at.
 
+The one without windows of its own comes first: it shows pages alike, for a third of the CPU.
 `QUIRE_TEST_CHROMIUM=/path` names another Chromium. `python -m tests.web.browser` makes sure that
 there is one, and says which. A test asks for the fixtures `page` and `serve`, which are in
 `tests/web/conftest.py`.
@@ -26,10 +27,12 @@ from playwright.sync_api import Page
 from quire.engine import Engine, open_engine
 from quire.server.site import Site, SiteSettings
 from quire.web.site_app import make_site_app
+from tests.cpu_time import counted
 from tests.time_limits import wait_until
 
 ENVIRONMENT = "QUIRE_TEST_CHROMIUM"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PACKAGES = ("chromium-headless-shell", "chromium")  # of Debian, the first that there is
+NAMES = (*PACKAGES, "chromium-browser", "google-chrome", "google-chrome-stable")
 QUIET = (
     *("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -68,17 +71,23 @@ def find_chromium() -> Path | None:
 
 def _install() -> Path:
     sys.stderr.write("No Chromium here: installing it with apt-get.\n")
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for words in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", NAMES[0]]):
-        command = ["apt-get", "-o", "DPkg::Lock::Timeout=300", *words]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-        if done.returncode:
-            last = "\n".join((done.stdout + done.stderr).splitlines()[-5:])
-            raise ChromiumMissing(f"`{' '.join(command)}` failed:\n{last}")
+    _apt("update", "-qq")
+    why = [_apt("install", "-y", "-qq", "--no-install-recommends", PACKAGES[0])]
+    if why[0]:
+        why.append(_apt("install", "-y", "-qq", "--no-install-recommends", PACKAGES[1]))
     found = find_chromium()
     if not found:
-        raise ChromiumMissing("apt-get installed chromium, but left no program of that name.")
+        raise ChromiumMissing("apt-get installed no chromium:\n" + "\n".join(why))
     return found
+
+
+def _apt(*words: str) -> str:
+    """Why it could not be done, or nothing."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    command = ["apt-get", "-o", "DPkg::Lock::Timeout=300", *words]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    last = "\n".join((done.stdout + done.stderr).splitlines()[-5:])
+    return f"`{' '.join(command)}` failed:\n{last}" if done.returncode else ""
 
 
 @contextmanager
@@ -99,8 +108,9 @@ def run_chromium() -> Iterator[str]:
         wait_until(lambda: _lines(said), lambda: chromium.poll() is None)
         yield f"http://127.0.0.1:{_lines(said)[0]}"
     finally:
-        chromium.terminate()
-        chromium.wait()
+        with counted(chromium.pid):
+            chromium.terminate()
+            chromium.wait()
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -174,15 +184,15 @@ def axe_violations(page: Page) -> list[str]:
     ]
 
 
-def take_pictures(page: Page, name: str, folder: Path) -> None:
-    """Keep a page as it looks: light and dark at 1280 pixels, and at 390 as on a phone."""
-    folder.mkdir(parents=True, exist_ok=True)
+def take_pictures(page: Page, name: str, folder: Path | None) -> None:
+    """Look at a page in light and dark at 1280 pixels, and at 390 as on a phone; keep it so."""
     sizes = {"light": (1280, "light"), "dark": (1280, "dark"), "phone": (390, "light")}
     for kind, (width, scheme) in sizes.items():
         page.set_viewport_size({"width": width, "height": 844})
         page.evaluate("scrollTo(0, 0)")  # else the header stands where the page was
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-        page.screenshot(path=folder / f"{name}_{kind}.png", full_page=True)
+        if folder:
+            page.screenshot(path=folder / f"{name}_{kind}.png", full_page=True)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.time_limits import load
 from tests.web.browser import run_chromium
 
-PICTURES = "QUIRE_TEST_PICTURES"  # a folder; without it pictures go where pytest forgets them
+PICTURES = (
+    "QUIRE_TEST_PICTURES"  # a folder; without it nobody looks at pictures, and none are taken
+)
 # What a browser says of a server that is away, and of refusals that a page shows to the person.
 EXPECTED = (
     *("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING"),
@@ -26,26 +28,34 @@ def chromium() -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="module")
+def browser(chromium: str) -> Iterator[Browser]:
+    """What steers it, for the tests of one file.
+
+    It is a process too, and keeps an event loop in this thread, where other tests want their own.
+    """
+    with sync_playwright() as playwright:
+        yield playwright.chromium.connect_over_cdp(chromium)
+
+
 @pytest.fixture
-def page(chromium: str) -> Iterator[Page]:
+def page(browser: Browser) -> Iterator[Page]:
     """A page of a browser that has never been anywhere; what goes wrong in it fails the test."""
     problems: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.connect_over_cdp(chromium)
-        context = browser.new_context(
-            viewport={"width": 1280, "height": 844}, accept_downloads=True, color_scheme="light"
-        )
-        context.set_default_timeout(WAIT * load())
-        made = context.new_page()
-        made.on("pageerror", lambda error: problems.append(str(error)))
-        made.on("console", lambda said: problems.extend([said.text] * (said.type == "error")))
-        yield made
-        context.close()
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 844}, accept_downloads=True, color_scheme="light"
+    )
+    context.set_default_timeout(WAIT * load())
+    made = context.new_page()
+    made.on("pageerror", lambda error: problems.append(str(error)))
+    made.on("console", lambda said: problems.extend([said.text] * (said.type == "error")))
+    yield made
+    context.close()
     assert [problem for problem in problems if not any(map(problem.count, EXPECTED))] == []
 
 
 @pytest.fixture
-def pictures(tmp_path: Path) -> Path:
-    """Where pictures of pages go."""
+def pictures() -> Path | None:
+    """Where pictures of pages go, if anywhere."""
     named = os.environ.get(PICTURES)
-    return Path(named) if named else tmp_path / "pictures"
+    return Path(named) if named else None

@@ -45,7 +45,7 @@ def mark_item(page: Page, no: int) -> None:
     page.keyboard.press("a")
 
 
-def look_half_way(page: Page, pictures: Path) -> None:
+def look_half_way(page: Page, pictures: Path | None) -> None:
     """Rates are there after ten, for everybody, and none is called final."""
     expect(page.locator("#report")).to_have_attribute("data-marked", "10")
     expect(page.locator("#report")).not_to_contain_text("This is final")
@@ -58,7 +58,7 @@ def look_half_way(page: Page, pictures: Path) -> None:
 
 
 def test_an_audit_of_twenty_is_marked_by_keys_to_its_end(
-    tmp_path: Path, page: Page, pictures: Path
+    tmp_path: Path, page: Page, pictures: Path | None
 ) -> None:
     answer_texts(tmp_path, clauses(40))
     page.add_init_script("location.protocol === 'http:' && (localStorage.reviewer ??= 'Ann')")

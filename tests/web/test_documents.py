@@ -89,7 +89,9 @@ def test_hostile_text_is_shown_as_text(tmp_path: Path) -> None:
     assert re.search(r"and 980,\d{3} characters more", pages[1])
 
 
-def test_files_are_brought_in_read_and_purged(tmp_path: Path, page: Page, pictures: Path) -> None:
+def test_files_are_brought_in_read_and_purged(
+    tmp_path: Path, page: Page, pictures: Path | None
+) -> None:
     (tmp_path / "lease.md").write_text("# Lease\n\nThe Tenant pays $5.\n\n" * 120)
     (tmp_path / "broken.pdf").write_bytes(b"not a pdf")
     with serve_site(tmp_path, workers=0) as site:
@@ -120,7 +122,7 @@ def test_files_are_brought_in_read_and_purged(tmp_path: Path, page: Page, pictur
 
 
 def test_a_document_looks_right_in_light_and_dark(
-    tmp_path: Path, page: Page, pictures: Path
+    tmp_path: Path, page: Page, pictures: Path | None
 ) -> None:
     with open_engine(str(tmp_path / "quire.db"), environment={}) as engine:
         load_example(engine)

@@ -32,7 +32,9 @@ def test_the_page_offers_what_is_here(tmp_path: Path) -> None:
     assert '"><script>' not in page
 
 
-def test_from_dropped_files_to_a_started_run(tmp_path: Path, page: Page, pictures: Path) -> None:
+def test_from_dropped_files_to_a_started_run(
+    tmp_path: Path, page: Page, pictures: Path | None
+) -> None:
     (tmp_path / "lease.md").write_text(LEASE)
     with serve_site(tmp_path) as site:
         page.goto(f"{site.url}/new")

@@ -369,7 +369,7 @@ def test_the_next_item_waits_for_no_request(tmp_path: Path, page: Page) -> None:
 
 
 def test_the_page_is_for_everybody_and_looks_as_it_should(
-    tmp_path: Path, page: Page, pictures: Path
+    tmp_path: Path, page: Page, pictures: Path | None
 ) -> None:
     tasks = answer_texts(tmp_path, clauses(12))
     with serve_site(tmp_path, workers=0) as site:

@@ -44,7 +44,7 @@ def working(here: World) -> Iterator[None]:
 
 
 def test_a_run_is_watched_paused_resumed_and_exported(
-    tmp_path: Path, page: Page, pictures: Path
+    tmp_path: Path, page: Page, pictures: Path | None
 ) -> None:
     gate = Gate()
     here = World(str(tmp_path / "quire.db"))
