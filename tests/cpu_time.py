@@ -26,7 +26,7 @@ def note_server(pid: int) -> None:
 
 
 @contextmanager
-def counted(pid: int) -> Iterator[None]:
+def count_tree(pid: int) -> Iterator[None]:
     """Count all below a child of ours that ends meanwhile, also those it does not wait for."""
     before, known = seconds_of_tree(pid), seconds_of(RUSAGE_CHILDREN)
     yield

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from time import process_time
 
-from tests.cpu_time import counted, seconds_of_tree, seconds_so_far
+from tests.cpu_time import count_tree, seconds_of_tree, seconds_so_far
 
 HAS_A_CHILD = """
 import os, sys, time
@@ -38,7 +38,7 @@ def test_what_a_child_leaves_behind_is_counted_when_it_ends() -> None:
         child.stdout.readline()
         before = seconds_so_far()
 
-        with counted(child.pid):
+        with count_tree(child.pid):
             child.kill()
             child.wait()
 

@@ -27,7 +27,7 @@ from playwright.sync_api import Page
 from quire.engine import Engine, open_engine
 from quire.server.site import Site, SiteSettings
 from quire.web.site_app import make_site_app
-from tests.cpu_time import counted
+from tests.cpu_time import count_tree
 from tests.time_limits import wait_until
 
 ENVIRONMENT = "QUIRE_TEST_CHROMIUM"
@@ -108,7 +108,7 @@ def run_chromium() -> Iterator[str]:
         wait_until(lambda: _lines(said), lambda: chromium.poll() is None)
         yield f"http://127.0.0.1:{_lines(said)[0]}"
     finally:
-        with counted(chromium.pid):
+        with count_tree(chromium.pid):
             chromium.terminate()
             chromium.wait()
         shutil.rmtree(folder, ignore_errors=True)
