@@ -278,3 +278,57 @@ def test_what_was_purged_cannot_come_back(world: Worlds) -> None:
 
     with pytest.raises(IllegalMove, match="purged"):
         here.engine.review.undo(task, "Ada")
+
+
+def test_every_answer_of_rejections_that_were_taken_back_is_kept_as_a_version(
+    world: Worlds,
+) -> None:
+    here = world()
+    run = start_run(here, stages=(SUMMARY,), count=1)
+    run.wait()
+    (task,) = tasks_of(here, run, "summary")
+    calls, rounds = here.model.calls, 3
+    here.model.hold = lambda number: number > calls and here.model.calls < calls + rounds
+    run.reject(task, "It names nobody.", who="Ada")
+    asked = [1]
+
+    def meddle() -> bool:
+        if asked[0] < rounds and here.model.calls == calls + asked[0]:  # it is out
+            here.engine.review.undo(task, "Ada")
+            run.reject(task, "It names nobody.", who="Ada")
+            asked[0] += 1
+        return run.progress().state == RunState.FINISHED
+
+    here.engine.work(meddle)
+    until_rest(run)
+
+    assert here.model.calls == calls + rounds
+    kept = versions(here, task)
+    assert sorted(version for version, _, _ in kept) == [1, 2, 3, 4]
+    assert [version for version, _, current in kept if current] == [4]
+
+
+def test_the_same_rejection_again_takes_the_answer_that_was_paid_for(world: Worlds) -> None:
+    here = world()
+    run = start_run(here, stages=(SUMMARY, POINTS), count=1)
+    run.wait()
+    task = tasks_of(here, run, "summary")[0]
+    review = here.engine.review
+    run.reject(task, "It names nobody.", who="Ada")
+    run.wait()
+    answer, calls = review.item(task).result_id, here.model.calls
+    review.undo(task, "Ada")
+
+    run.reject(task, "It names nobody.", who="Bo")
+    run.wait()
+
+    assert here.model.calls == calls  # nothing is asked
+    assert review.item(task).result_id == answer
+    assert review.item(task).reasons == ("repaired",)
+    assert [*stale_counts(here, run)] == ["points"]  # made from what was rejected
+    assert [line.task_id for line in review.inbox(run.id).lines].count(task) == 1
+    review.undo(task, "Bo")
+    assert review.item(task).result_id != answer
+    run.reject(task, "It names nobody at all.", who="Bo")
+    run.wait()
+    assert here.model.calls > calls  # another note is another question

@@ -162,9 +162,9 @@ class Inbox(Table):
         return found
 
     def add_late_result(self, answer: AcceptedAnswer, now: datetime) -> None:
-        """Keep an answer of a task whose earlier result a person has put back."""
-        task, version, attempt, gate_version, data, notes, *_ = answer
-        self._connection.change(
+        """Keep an answer to what a person no longer wants asked: a version that is not current."""
+        task, version, attempt, gate_version, data, notes, _, reasons, rank = answer
+        self._change(
             "add_late_result",
             task=task,
             version=version,
@@ -172,6 +172,8 @@ class Inbox(Table):
             gate_version=gate_version,
             data=data,
             notes=notes_json(notes),
+            reasons=reasons,
+            rank=rank,
             now=to_micros(now),
         )
 

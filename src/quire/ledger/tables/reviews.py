@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import NamedTuple
 
 from quire.domain.data import stored_json
@@ -25,6 +26,7 @@ class TaskStanding(NamedTuple):
     error_stage: str | None = None
     error_task: TaskId | None = None
     waived_at: int | None = None  # in microseconds
+    version: int = 0  # that it owes or has; 0: an older version wrote it down
 
 
 class StandingBefore(NamedTuple):
@@ -73,7 +75,7 @@ class Reviews(Table):
     def standing_of_task(self, task: TaskId) -> StandingBefore | None:
         """How a task and its current result stand."""
         return self._one(
-            lambda row: StandingBefore(TaskStanding._make(row[:9]), *row[9:]),
+            lambda row: StandingBefore(TaskStanding._make(row[:10]), *row[10:]),
             "standing_of_task",
             id=task,
         )
@@ -148,6 +150,17 @@ class Reviews(Table):
         """Critics of a result that were let go when a person decided about it."""
         return self._column("withdrawn_critics", result=result)
 
+    def rejections_taken_back(self, task: TaskId, result: ResultId, note: str) -> list[str]:
+        """How a task stood, as JSON, before it was asked again for a note that was taken back."""
+        found = {"result": result, "note": storable_text(note)}
+        return list(self._column("rejections_taken_back", task=task, **found))
+
+    def paid_answer(self, task: TaskId, versions: Sequence[int]) -> ResultId | None:
+        """An answer to one of these versions that came, and stands no longer."""
+        if not versions:
+            return None
+        return self._one(itemgetter(0), "paid_answer", task=task, versions=list(versions))
+
     def take_lease(self, task: TaskId, who: str, until: datetime, now: datetime) -> bool:
         """Give an item to a reviewer; false if another has it."""
         moments = {"until": to_micros(until), "now": to_micros(now)}
@@ -188,7 +201,8 @@ class Reviews(Table):
 
 
 def _restorable(before: TaskStanding) -> dict[str, object]:
-    return {name: value for name, value in before._asdict().items() if name != "state"}
+    kept = ("state", "version")  # a task never goes back to an earlier version
+    return {name: value for name, value in before._asdict().items() if name not in kept}
 
 
 def _to_lease(row: Row) -> ReviewLease:

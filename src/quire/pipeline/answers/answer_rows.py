@@ -43,13 +43,12 @@ def late_answer_rows(
     members: Sequence[Member],
     judged: ResponseJudgement,
 ) -> list[AcceptedAnswer]:
-    """Answers to what a person no longer wants asked: their task has an older result again."""
+    """Answers to what is no longer asked: a result stands again, or a later version is owed."""
     late = [
         member
         for member in members
-        if member.state == DONE
-        and member.sent_version > 1
-        and member.sent_version == member.version
+        if member.sent_version > 1
+        and (member.sent_version < member.version or (member.current and member.state == DONE))
         and judged.verdicts[member.wire_id].judgement is Judgement.ACCEPT
     ]
     return answer_rows(context, answered, late, judged) if late else []

@@ -22,6 +22,7 @@ from quire.pipeline.answers.notifications import lift_holds
 from quire.pipeline.answers.reuse_approvals import offer_approved_answer
 from quire.pipeline.calls.record import drop_requests
 from quire.pipeline.commands.control import register_command, uncancelled_run
+from quire.pipeline.commands.paid_answers import find_paid_answer, take_paid_answer
 from quire.pipeline.commands.retry import reset_dependants
 from quire.pipeline.commands.review_trail import (
     LONGEST_NOTE,
@@ -84,7 +85,10 @@ def edit(
 def reject(
     tx: Transaction, spec: RunSpec, task: TaskId, note: str, request: DecisionRequest
 ) -> DecisionOutcome:
-    """Refuse a result: it is asked again with the note, and with fresh tries."""
+    """Refuse a result: it is asked again with the note, and with fresh tries.
+
+    An answer that the same rejection got before, and that an undo put away, is taken instead.
+    """
     complaint = note.strip()[:LONGEST_NOTE]
     if not complaint:
         raise UsageError("say what is wrong with it: the model is told so when it is asked again")
@@ -97,12 +101,19 @@ def reject(
         and tx.controls.supersede_results_by_key([result], request.now)
     ):
         raise _overtaken_error(found)
-    tx.controls.ask_again_rejected(task, complaint)
-    keep_decision(tx, task, ReviewMove.REJECT, request._replace(note=complaint), before)
-    again = TaskMove.RETRY if found.state == TaskState.FAILED else TaskMove.REOPEN
-    tx.tasks.move_tasks(again, [task], [found.state])
-    stale = tx.lineage.mark_stale([task], request.now)
     recipe_stage = spec.stages[found.stage_id]
+    paid = find_paid_answer(tx, spec, found, complaint)
+    if paid is not None:
+        take_paid_answer(tx, task, paid, request.now)
+    else:
+        tx.controls.ask_again_rejected(task, complaint)
+    keep_decision(tx, task, ReviewMove.REJECT, request._replace(note=complaint), before)
+    if paid is None:
+        again = TaskMove.RETRY if found.state == TaskState.FAILED else TaskMove.REOPEN
+        tx.tasks.move_tasks(again, [task], [found.state])
+    elif spec.dependants_of(recipe_stage):
+        release(tx, spec, [task], request.now)
+    stale = tx.lineage.mark_stale([task], request.now)
     reset_dependants(tx, spec, [recipe_stage, *spec.dependants_of(recipe_stage)], request.now)
     return report_decision(tx, spec, found, request, EventKind.REJECTED, stale)
 

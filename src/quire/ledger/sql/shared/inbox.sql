@@ -107,10 +107,9 @@ WHERE t.workspace_id = :workspace AND t.id IN (:ids...) AND t.block_id IS NULL A
 
 -- name: add_late_result
 -- An answer that came after a person had taken back that it was asked for: paid for, kept, and not current.
-INSERT INTO results (task_id, version, attempt_id, gate_version, data, notes, created_at, superseded_at, origin, stage_id)
-SELECT r.task_id, CAST(:version AS INTEGER), CAST(:attempt AS INTEGER), :gate_version, :data, :notes, :now, :now, 'model', r.stage_id
-FROM results r WHERE r.task_id = :task AND r.superseded_at IS NULL AND r.version < :version
-  AND NOT EXISTS (SELECT 1 FROM results k WHERE k.task_id = :task AND k.superseded_at IS NOT NULL AND k.attempt_id = :attempt)
+INSERT INTO results (task_id, version, attempt_id, gate_version, data, notes, created_at, superseded_at, origin, stage_id, review_reasons, review_rank)
+SELECT t.id, CAST(:version AS INTEGER), CAST(:attempt AS INTEGER), :gate_version, :data, :notes, :now, :now, 'model', t.stage_id, CAST(:reasons AS INTEGER), CAST(:rank AS INTEGER)
+FROM tasks t WHERE t.workspace_id = :workspace AND t.id = :task AND NOT EXISTS (SELECT 1 FROM results k WHERE k.task_id = :task AND k.attempt_id = :attempt)
 
 -- name: review_row
 -- One task with all that a person who decides about it is shown.

@@ -6,7 +6,7 @@ FROM tasks t WHERE t.workspace_id = :workspace AND t.id = :task RETURNING id
 
 -- name: standing_of_task
 -- How a task and its current result stand, as a decision finds them.
-SELECT t.state, t.tries, t.calls, t.pack_cap, t.error, t.error_kind, t.error_stage, t.error_task, t.waived_at, r.id, r.data, r.review_state, r.reviewer, r.reviewed_at
+SELECT t.state, t.tries, t.calls, t.pack_cap, t.error, t.error_kind, t.error_stage, t.error_task, t.waived_at, t.version, r.id, r.data, r.review_state, r.reviewer, r.reviewed_at
 FROM tasks t LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
 WHERE t.workspace_id = :workspace AND t.id = :id
 
@@ -24,6 +24,18 @@ ORDER BY v.id DESC LIMIT 1
 SELECT v.id, v.task_id, v.move, v.who, v.before_result_id, v.after_result_id, v.before_review, v.before_reviewer, v.before_reviewed_at, v.before_task,
     (SELECT u.id FROM reviews u WHERE u.workspace_id = :workspace AND u.undoes = v.id)
 FROM reviews v WHERE v.workspace_id = :workspace AND v.id = :id
+
+-- name: rejections_taken_back
+-- How a task stood before rejections of one result with one note that were asked, and then undone.
+SELECT v.before_task FROM reviews v WHERE v.workspace_id = :workspace AND v.task_id = :task AND v.move = 'reject' AND v.note = :note
+  AND v.before_result_id = :result AND v.after_result_id IS NULL AND v.before_task IS NOT NULL
+  AND EXISTS (SELECT 1 FROM reviews u WHERE u.workspace_id = :workspace AND u.undoes = v.id) ORDER BY v.id
+
+-- name: paid_answer
+-- The newest answer to some versions of a question that nobody has judged, and that does not stand.
+SELECT r.id FROM tasks t JOIN results r ON r.task_id = t.id AND r.superseded_at IS NOT NULL AND r.data IS NOT NULL
+WHERE t.workspace_id = :workspace AND t.id = :task AND r.version IN (:versions...) AND r.origin = 'model' AND r.review_state = 'unreviewed'
+ORDER BY r.id DESC LIMIT 1
 
 -- name: decisions_of_task
 SELECT v.id, v.run_id, s.name, v.task_id, v.move, v.who, v.at, v.note, v.before_result_id, v.after_result_id, v.before_data, v.after_data, v.undoes,
