@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
 from quire.domain.data import Json
-from quire.domain.errors import Mistake, NotFound, UsageError
+from quire.domain.errors import CostAboveLimit, Mistake, NotFound, UsageError
+from quire.domain.pricing import to_usd
 from quire.engine.schema_drafts import DraftFunds, draft_schema
 from quire.recipes.draft_fields import proposal_mistakes, write_schema
 from quire.recipes.user_schemas import load_schema
@@ -76,6 +78,26 @@ def test_a_draft_that_may_cost_too_much_is_refused_before_anything_is_sent(world
         draft_schema(here.engine, WISH, "simulated/small", funds=DraftFunds(max_cost_usd=0))
 
     assert here.engine.runs() == []
+
+
+def test_both_calls_of_a_draft_together_cost_no_more_than_was_said(
+    world: Worlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, calls = world(), set()
+    never_right = [Mistake("/fields/0", "this does not do")]
+    monkeypatch.setattr("quire.engine.schema_drafts.proposal_mistakes", lambda draft: never_right)
+
+    for step in range(200):
+        if 2 in calls:
+            break
+        most = 0.0001 * 1.03**step
+        with suppress(CostAboveLimit):
+            funds = DraftFunds(max_cost_usd=most)
+            made = draft_schema(here.engine, f"{WISH} {step:03}", "simulated/small", funds=funds)
+            calls.add(len(made.runs))
+            assert to_usd(made.cost) <= most
+
+    assert calls == {1, 2}  # where there was no money for the second, the first is shown
 
 
 @pytest.mark.parametrize("wish", ["", " \n", "x" * 2_001])

@@ -200,6 +200,10 @@ class IllegalMove(UsageError):
     """The lifecycle does not allow that move from where things stand."""
 
 
+class CostAboveLimit(UsageError):
+    """What somebody wants may cost more than they said it may; nothing was started."""
+
+
 class Conflict(UsageError):
     """That name already means something else."""
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from quire.domain.batches import BatchRules
 from quire.domain.data import Json
 from quire.domain.documents import Document
-from quire.domain.errors import UsageError
+from quire.domain.errors import CostAboveLimit, UsageError
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.models import ModelFacts
 from quire.domain.pricing import DOLLAR, dollars, to_usd
@@ -136,7 +136,7 @@ class Plan:
             raise UsageError(f"max_cost_usd is an amount in dollars, not {max_cost_usd}")
         high, most = math.ceil(self.to_ask.high * share), round(max_cost_usd * DOLLAR)
         if high > most:
-            raise UsageError(
+            raise CostAboveLimit(
                 f"this may cost up to {dollars(high)} by its forecast, more than {dollars(most)}:"
                 " nothing was started",
                 "raise --max-cost, try a part with --limit N (in Python max_cost=, limit=), or look"

@@ -7,13 +7,14 @@ ledger. What breaks the rules for schemas is asked once more, with the mistakes.
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
 from quire.domain.data import Json
 from quire.domain.documents import Block, BlockType, ParsedDocument
-from quire.domain.errors import Mistake, NotFound, SchemaInvalid, UsageError
+from quire.domain.errors import CostAboveLimit, Mistake, NotFound, SchemaInvalid, UsageError
 from quire.domain.ids import DocumentId, RunId, conv_uid, source_uid
 from quire.domain.pricing import to_usd
 from quire.engine.engine import Engine
@@ -35,6 +36,12 @@ class DraftFunds(NamedTuple):
     wallet: str | None = None
     budget_usd: Dollars | None = None
     person: str = ""  # whose keys are used first
+
+    def less(self, cost: int) -> "DraftFunds":
+        """What is left of it after a call that cost so many picodollars."""
+        if self.max_cost_usd is None:
+            return self
+        return self._replace(max_cost_usd=max(0.0, self.max_cost_usd - to_usd(cost)))
 
 
 UNBOUND = DraftFunds()
@@ -87,9 +94,10 @@ def draft_schema(
         written = json.dumps(draft.body, ensure_ascii=False)
         lines = "\n".join(f"- {mistake}" for mistake in draft.mistakes)
         again = f"{text}\n\nA draft that does not do:\n{written}\n\nIts mistakes:\n{lines}"
-        better = _ask(engine, wish, again, model, funds)
-        cost, runs = draft.cost + better.cost, (*draft.runs, *better.runs)
-        draft = replace(better, cost=cost, runs=runs)
+        with suppress(CostAboveLimit):  # then the first one is what there is, with its mistakes
+            better = _ask(engine, wish, again, model, funds.less(draft.cost))
+            cost, runs = draft.cost + better.cost, (*draft.runs, *better.runs)
+            draft = replace(better, cost=cost, runs=runs)
     return replace(draft, blocks=len(samples))
 
 

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from urllib.parse import quote
 
 from fastapi import FastAPI, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
 from fastapi.routing import APIRoute
@@ -83,7 +84,7 @@ def make_app(site: Site) -> FastAPI:
     @asynccontextmanager
     async def close_site(app: FastAPI) -> AsyncIterator[None]:
         yield
-        site.close()
+        await run_in_threadpool(site.close)
 
     app = FastAPI(
         title="Quire",

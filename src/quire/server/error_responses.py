@@ -15,6 +15,7 @@ from quire.domain.errors import (
     UsageError,
 )
 from quire.server.access import Forbidden, TooManyTries, Unauthorized
+from quire.server.draft_desk import Busy
 
 # The first class that fits decides.
 STATUS: tuple[tuple[type[Error], int], ...] = (
@@ -25,6 +26,7 @@ STATUS: tuple[tuple[type[Error], int], ...] = (
     (NotFound, 404),
     (Conflict, 409),
     (IllegalMove, 409),
+    (Busy, 429),
     (UsageError, 422),
     (LedgerError, 503),
     (Error, 500),
@@ -71,7 +73,9 @@ def error_response(error: Error) -> JSONResponse:
         if isinstance(error, EditInvalid | SchemaInvalid)
         else [],
     )
-    later = {"Retry-After": str(error.seconds)} if isinstance(error, TooManyTries) else None
+    later = None
+    if isinstance(error, Busy | TooManyTries):
+        later = {"Retry-After": str(error.seconds)}
     return JSONResponse(ApiErrorBody(error=body).model_dump(), status_of(error), later)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from quire.engine.status_json import run_json
+from quire.server.draft_desk import DraftDesk
 from quire.server.event_broadcast import EventBroadcast
 from quire.server.shared_answers import SharedAnswers
 from quire.server.sign_in_limit import SignInLimit
@@ -36,6 +37,7 @@ class Site:
     settings: SiteSettings = field(default_factory=SiteSettings)
     answers: SharedAnswers = field(default_factory=SharedAnswers)  # for many who ask the same
     sign_in_limit: SignInLimit = field(default_factory=SignInLimit)
+    drafts: DraftDesk = field(default_factory=DraftDesk)
     broadcast: EventBroadcast = field(default_factory=lambda: EventBroadcast(run_json))
     _engines: dict[str, Engine] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -48,7 +50,8 @@ class Site:
             return self._engines[workspace]
 
     def close(self) -> None:
-        """Let go of every ledger."""
+        """Wait for what is out, and let go of every ledger."""
+        self.drafts.end()
         with self._lock:
             for engine in self._engines.values():
                 engine.close()

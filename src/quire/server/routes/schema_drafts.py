@@ -1,13 +1,14 @@
 """Schema drafts: a model proposes a schema from a wish and some blocks, and nothing is kept."""
 
+from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from quire.domain.ids import DocumentId
 from quire.engine.schema_drafts import LONGEST_WISH, DraftFunds, draft_schema
-from quire.server.access import AccessRole, AskedEngine, requires
+from quire.server.access import AccessRole, AskedEngine, requires, site_of
 from quire.server.json_answers import Dollars
 from quire.server.stated_models import Asker, check_stated
 
@@ -53,11 +54,17 @@ class DraftAnswer(BaseModel):
 
 
 @router.post("/v1/schemas/draft", dependencies=[requires(AccessRole.OPERATOR)])
-def post_draft(engine: AskedEngine, asker: Asker, asked: DraftBody) -> DraftAnswer:
-    """Let a model draft a schema; the same wish about the same blocks is paid for once."""
+async def post_draft(
+    request: Request, engine: AskedEngine, asker: Asker, asked: DraftBody
+) -> DraftAnswer:
+    """Let a model draft a schema; the same wish about the same blocks is paid for once.
+
+    A few are carried out at once; 429 says that the next one may be asked for later.
+    """
     check_stated(asker, engine.settings, asked.model)
     over = None if asked.documents is None else [*map(DocumentId, asked.documents)]
     funds = DraftFunds(asked.max_cost_usd, asked.wallet, person=asker.name)
-    return DraftAnswer.model_validate(
-        draft_schema(engine, asked.wish, asked.model, over, funds).as_json()
+    drafted = await site_of(request).drafts.carry_out(
+        engine, partial(draft_schema, engine, asked.wish, asked.model, over, funds)
     )
+    return DraftAnswer.model_validate(drafted.as_json())
