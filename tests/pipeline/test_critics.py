@@ -157,6 +157,26 @@ def test_retry_after_a_failed_critic_asks_the_critic_again_and_not_the_answer(
     assert len(here.model.packs) == calls + 3
 
 
+@pytest.mark.parametrize("stage", ["summary", "check"])
+def test_a_chosen_task_waits_for_its_critic_again_and_is_not_asked(
+    world: Worlds, stage: str
+) -> None:
+    here = world()
+    documents(here)
+    here.model.faults = parse_fault_script("refuse@Was this well done")
+    run = here.engine.run(recipe=recipe(SUMMARY, critic()), model=SMALL, max_tries=1)
+    run.wait()
+    calls = len(here.model.packs)
+    failed = [group for group in here.engine.queries.failures(run.id) if group.stage == stage]
+
+    here.model.faults = NO_FAULTS
+    run.retry(like=failed[0].failures[0].task_id)
+    run.wait()
+
+    assert task_states(here.engine, run) == {"summary": {"done": 3}, "check": {"done": 3}}
+    assert len(here.model.packs) == calls + 3
+
+
 @pytest.mark.parametrize("mode", ["best_effort", "throughput", "exact"])
 def test_two_critics_must_both_have_spoken(world: Worlds, mode: str) -> None:
     here = world()

@@ -59,7 +59,7 @@ def test_a_run_is_watched_paused_resumed_and_exported(
         expect(legend).to_contain_text("4 done")  # nobody loaded the page again
         expect(page.locator(".standing")).to_contain_text("sending: 2 calls out")
         page.keyboard.press("p")
-        expect(state).to_have_text("held")
+        expect(state).to_have_text("paused")
         assert [hold.kind for hold in run.progress().holds] == [HoldKind.USER]
         gate.open_for = 1000
         expect(legend).to_contain_text("6 done")  # what was out is still collected

@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 
 from quire.domain.data import Json
 from quire.engine import Engine, RunHandle, open_engine
+from quire.engine.examples import load_example
 from quire.server.access import AccessRole, Principal, find_principal
 from quire.server.shared_answers import SharedAnswers
 from quire.server.site import Site
@@ -166,9 +167,126 @@ def test_who_may_only_look_is_shown_no_buttons_that_steer(
     app = client.app
     assert isinstance(app, FastAPI)
 
-    steers = client.get(f"/runs/{run.id}").text
+    steers = client.get(f"/runs/{run.id}").text  # nobody works on it: there is nothing to pause
     app.dependency_overrides[find_principal] = lambda: looker
     looks = client.get(f"/runs/{run.id}").text
 
-    assert f"/v1/runs/{run.id}/pause" in steers
-    assert f"/v1/runs/{run.id}/pause" not in looks
+    assert f"/v1/runs/{run.id}/cancel" in steers
+    assert f"/v1/runs/{run.id}/cancel" not in looks
+    assert f"/v1/runs/{run.id}/pause" not in steers + looks
+
+
+def read_words(page: str) -> str:
+    """What a page says, without its marks."""
+    return " ".join(unescape(re.sub("<[^>]*>", " ", page)).split())
+
+
+def test_a_run_at_its_limit_offers_to_go_on_and_nothing_to_pause(
+    engine: Engine, client: TestClient, tmp_path: Path
+) -> None:
+    run = start(engine, tmp_path, sentences(6), pack_size=3, limit=3)
+    run.wait()
+
+    page = client.get(f"/runs/{run.id}").text
+
+    words = read_words(page)
+    assert "It was limited to 3 blocks, and stopped there." in words
+    assert "Go on with the other 3 · about $" in words
+    assert "at rest" not in words
+    assert "s left" not in words
+    assert f"/v1/runs/{run.id}/pause" not in page
+    assert "1 pack ·" in words
+
+
+def test_money_of_simulated_models_is_called_simulated_and_never_spent(
+    engine: Engine, client: TestClient, tmp_path: Path
+) -> None:
+    run = start(engine, tmp_path, sentences(6), pack_size=3)
+    run.wait()
+
+    words = read_words(client.get(f"/runs/{run.id}").text)
+
+    assert re.search(r"\$0\.\d+ simulated · forecast", words)
+    assert "spent" not in words.replace("no money is spent", "")
+
+
+def test_a_paused_run_is_paused_and_names_no_command(
+    engine: Engine, client: TestClient, tmp_path: Path
+) -> None:
+    run = start(engine, tmp_path, sentences(3), pack_size=3)
+    run.pause()
+
+    page = client.get(f"/runs/{run.id}").text
+
+    words = read_words(page)
+    assert "paused" in words
+    assert "held" not in words
+    assert "`" not in words
+    assert "quire resume" not in words  # it is behind the sign beside the button
+    assert f'data-command="quire resume {run.id}"' in page
+
+
+def test_each_cause_is_retried_by_itself_with_its_number(
+    tmp_path: Path, client: TestClient
+) -> None:
+    with open_engine(str(tmp_path / "quire.db"), environment={}, faults="wrong=1") as engine:
+        run = start(engine, tmp_path, sentences(3), pack_size=1, max_tries=1)
+        run.wait()
+
+    page = client.get(f"/runs/{run.id}/failures").text
+    body = re.search(r"data-body='([^']+)'>Retry these 3 · about \$[0-9.]+ simulated", page)
+    assert body
+    said = client.post(f"/v1/runs/{run.id}/retry", json=orjson.loads(unescape(body[1])))
+
+    assert said.json()["changed"] == 3
+
+
+def test_the_grid_says_how_many_rows_there_are(
+    engine: Engine, client: TestClient, tmp_path: Path
+) -> None:
+    run = start(engine, tmp_path, [*sentences(59), "Is this the needle?"], pack_size=20)
+    run.wait()
+    client.post(f"/v1/tasks/{run.rows()[0]['task_id']}/approve", json={"who": "Ann"})
+
+    words = {
+        asked: read_words(client.get(f"/runs/{run.id}{asked}").text)
+        for asked in ("", "?only=failed", "?only=confirmed", "?q=needle")
+    }
+
+    assert "Filter 60 rows task" in words[""]
+    assert "0 of 60 rows" in words["?only=failed"]
+    assert "1 of 60 rows" in words["?only=confirmed"]
+    assert "1 of 60 rows" in words["?q=needle"]
+
+
+def test_exports_are_counted_by_stage_and_standing(
+    engine: Engine, client: TestClient, tmp_path: Path
+) -> None:
+    load_example(engine)
+    run = engine.run(recipe="extract_checked", model="simulated/small")
+    run.wait()
+    task = next(iter(run.rows(stage="facts")))["task_id"]
+    client.post(f"/v1/tasks/{task}/approve", json={"who": "Ann"})
+
+    page = client.get(f"/runs/{run.id}").text
+
+    counted = re.search("data-counts='([^']+)'", page)
+    assert counted
+    counts = orjson.loads(unescape(counted[1]))
+    assert counts["page"]["all"] == {"rows": 3, "exact": True}
+    assert counts["facts"]["confirmed"] == {"rows": 1, "exact": True}
+    assert counts["facts"]["accepted"]["rows"] == counts["facts"]["all"]["rows"] == 52
+
+
+def test_rows_of_tables_are_shown_by_their_values(
+    engine: Engine, client: TestClient, tmp_path: Path
+) -> None:
+    file = tmp_path / "tickets.jsonl"
+    file.write_bytes(b'{"id": "7", "subject": "printer", "text": "It is on fire."}\n')
+    engine.ingest(str(file))
+    run = engine.run(schema=METADATA, model="simulated/small")
+    run.wait()
+
+    words = read_words(client.get(f"/runs/{run.id}").text)
+
+    assert "7 · printer · It is on fire." in words

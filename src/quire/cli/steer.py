@@ -37,11 +37,14 @@ def resume(
     context: typer.Context,
     run: RunNumber = None,
     budget: Budget = None,
+    no_limit: Annotated[
+        bool, flag("Ask all of it, beyond the --limit that it began with.", "--no-limit")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Lift every hold of a run, and change what it may spend where --budget says so."""
     with engine_and_run(context, run) as (engine, number):
-        changed = engine.resume(number, budget_usd=budget)
+        changed = engine.resume(number, budget_usd=budget, no_limit=no_limit)
         said = f"may go on; {_continue_hint(engine, number)}" if changed else "was not held"
     _print_change(context, as_json, number, changed, said)
 
@@ -88,11 +91,14 @@ def retry(
     stale: Annotated[
         bool, flag("Not what failed, but what was made from older results.", "--stale")
     ] = False,
+    like: Annotated[
+        int | None, option("TASK", "Only what failed for the reason that this one did.", "--like")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Owe what failed again, with fresh tries."""
     with engine_and_run(context, run) as (engine, number):
-        granted = engine.retry(number, stage=stage, stale=stale)
+        granted = engine.retry(number, stage=stage, stale=stale, like=like)
         noun = engine.progress(number).noun
         said = f"owes {quantity(granted, noun)} again; {_continue_hint(engine, number)}"
     nothing = f"has no {'stale' if stale else 'failed'} {noun}s{f' in {stage}' if stage else ''}"

@@ -138,17 +138,19 @@ class RemoteRun:
         """Send nothing more until `resume`."""
         return bool(self._act("pause"))
 
-    def resume(self) -> bool:
-        """Go on."""
-        return bool(self._act("resume"))
+    def resume(self, *, no_limit: bool = False) -> bool:
+        """Go on, beyond its limit if that is said."""
+        return bool(self._act("resume", {"no_limit": no_limit}))
 
     def cancel(self) -> bool:
         """Ask for the end."""
         return bool(self._act("cancel"))
 
-    def retry(self, *, stage: str | None = None, stale: bool = False) -> int:
+    def retry(
+        self, *, stage: str | None = None, stale: bool = False, like: int | None = None
+    ) -> int:
         """Owe failed tasks again, or stale ones; returns how many."""
-        return int(self._act("retry", {"stage": stage, "stale": stale}))
+        return int(self._act("retry", {"stage": stage, "stale": stale, "like": like}))
 
     def approve(self, task: int, *, who: str = "") -> object:
         """Confirm one result: no machine replaces it any more."""

@@ -47,7 +47,7 @@ def hold_text(cause: HoldCause, fields: Fields, resume: str = "") -> str:
     command = f"`quire resume {fields['run']}`"
     again = resume or f"the same command, or {command}"
     made = {"resume": resume or command, "again": again, "share": _share(cause, fields)}
-    made["needs"] = _needs_text(fields) if "missing" in fields else ""
+    made["needs"] = needs_text(fields) if "missing" in fields else ""
     return words.format_map(ChainMap(made, fields))  # type: ignore[arg-type]  # it is only read
 
 
@@ -67,7 +67,8 @@ def _share(cause: HoldCause, fields: Fields) -> str | int:
     return "all" if many == of else many
 
 
-def _needs_text(fields: Fields) -> str:
+def needs_text(fields: Fields) -> str:
+    """What a run that is held for want of money needs."""
     tasks = int(fields["tasks"])
     return f"{dollars(int(fields['missing']))} more for {tasks:,} task{'s' * (tasks != 1)}"
 

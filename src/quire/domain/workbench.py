@@ -136,16 +136,18 @@ class WorkbenchRun(Protocol):
         """Send nothing more until `resume`."""
         ...
 
-    def resume(self) -> bool:
-        """Go on."""
+    def resume(self, *, no_limit: bool = False) -> bool:
+        """Go on, beyond its limit if that is said."""
         ...
 
     def cancel(self) -> bool:
         """Ask for the end."""
         ...
 
-    def retry(self, *, stage: str | None = None, stale: bool = False) -> int:
-        """Owe failed tasks again, or stale ones; returns how many."""
+    def retry(
+        self, *, stage: str | None = None, stale: bool = False, like: int | None = None
+    ) -> int:
+        """Owe failed tasks again, those that failed as one did, or stale ones; how many."""
         ...
 
     def approve(self, task: int, *, who: str = "") -> object:

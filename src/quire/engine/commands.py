@@ -11,6 +11,7 @@ from quire.domain.ids import RunId, TaskId
 from quire.domain.pricing import from_usd
 from quire.engine.context import EngineContext
 from quire.engine.message_rows import message_rows
+from quire.engine.queries import Queries
 from quire.engine.wallets import Dollars
 from quire.export.bundle import BundleOrder, choose_tables
 from quire.export.formats import ExportReport, is_bundle, write_bundle_export, write_export
@@ -27,7 +28,7 @@ from quire.pipeline.commands.decide import (
     waive,
 )
 from quire.pipeline.commands.regate import RegateReport, RegateRequest, regate
-from quire.pipeline.commands.retry import rerun, retry, retry_stale
+from quire.pipeline.commands.retry import rerun, retry, retry_chosen, retry_stale
 from quire.pipeline.commands.review_trail import DecisionRequest
 from quire.pipeline.commands.wallets import fund_run
 from quire.pipeline.contexts import Contexts
@@ -48,16 +49,23 @@ class RunCommands:
         return self._in_transaction(lambda tx, now: control.pause(tx, run, now, command))
 
     def resume(
-        self, run: RunId, command: str | None = None, *, budget_usd: Dollars | None = None
+        self,
+        run: RunId,
+        command: str | None = None,
+        *,
+        budget_usd: Dollars | None = None,
+        no_limit: bool = False,
     ) -> bool:
-        """Let a run go on, with another budget if one is given."""
+        """Let a run go on, with another budget if one is given, beyond its limit if it has one."""
         budget = None if budget_usd is None else from_usd(budget_usd)
 
         def resume(tx: Transaction, now: datetime) -> bool:
             tx.runs.must_get_run(run)
             held = bool(tx.holds.holds_of_run(run))
             fund_run(tx, run, None, budget, now)
-            return control.resume(tx, run, now, command) or (held and budget is not None)
+            lifted = no_limit and control.lift_task_limit(tx, run)
+            resumed = control.resume(tx, run, now, command)
+            return lifted or resumed or (held and budget is not None)
 
         return self._in_transaction(resume)
 
@@ -78,11 +86,26 @@ class RunCommands:
         *,
         stage: str | None = None,
         stale: bool = False,
+        like: int | None = None,
     ) -> int:
-        """Owe a run's failed tasks again, or its stale ones; returns how many."""
+        """Owe a run's failed tasks again, those that failed as one did, or its stale ones.
+
+        Returns how many.
+        """
+        if like is not None:
+            return self._retry_like(run, like, command, other=stale or stage is not None)
         again = retry_stale if stale else retry
         return self._in_transaction(
             lambda tx, now: again(tx, self._spec_of_run(tx, run), now, command, stage=stage)
+        )
+
+    def _retry_like(self, run: RunId, like: int, command: str | None, *, other: bool) -> int:
+        """Owe again what failed in the stage and for the reason that a task failed for."""
+        if other:
+            raise UsageError("a task says already what is asked again: no stage, nothing stale")
+        tasks = Queries(self._context).failed_alike(run, TaskId(like))
+        return self._in_transaction(
+            lambda tx, now: retry_chosen(tx, self._spec_of_run(tx, run), now, command, tasks=tasks)
         )
 
     def waive(self, tasks: Sequence[TaskId], command: str | None = None) -> int:

@@ -17,17 +17,17 @@ from typing import BinaryIO, NamedTuple, cast
 from quire.domain.data import Json, canonical_json
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
-from quire.domain.states import TaskState
 from quire.engine.context import EngineContext
 from quire.engine.json_views.encoding import json_bytes
+from quire.engine.row_counts import count_statuses
 from quire.export.formats import FORMATS, ExportFormat, ExportJob, check_format
 from quire.export.result_selection import (
     ALL,
+    PENDING,
     RowFilter,
     choose_stage,
     find_result_source,
     is_block_by_block,
-    task_status,
 )
 from quire.ledger.ledger import Transaction
 
@@ -135,14 +135,10 @@ def _manifest(tx: Transaction, run: RunId, stage: str | None) -> ExportManifest:
     wanted = choose_stage(source.recipe, stage)
     sums = tx.tallies.tallies_by_stage(run)
     counts = sums.get(source.stage_ids[wanted.name], {})
-    rows: dict[str, int] = {}
-    for state in TaskState:
-        if count := counts.get(state, 0):
-            status = task_status(state)
-            rows[status] = rows.get(status, 0) + count
+    rows = count_statuses(counts)
     if is_block_by_block(wanted):
         missing = tx.runs.count_run_inputs(run)[1] - sum(rows.values())
-        rows["pending"] = rows.get("pending", 0) + max(0, missing)
+        rows[PENDING] += max(0, missing)
     events = tx.events.events_of_run(run, 1)
     known: dict[str, Json] = {
         "recipe": source.run.recipe,

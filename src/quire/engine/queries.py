@@ -16,7 +16,7 @@ from quire.domain.ids import DocumentId, RequestId, RunId, TaskId
 from quire.domain.models import ModelFacts
 from quire.domain.recipes import EACH_BLOCK
 from quire.domain.requests import Turn
-from quire.domain.runs import Event, Progress, Run
+from quire.domain.runs import Event, Progress, Run, Stall
 from quire.domain.states import RunState, TaskState
 from quire.domain.task_wording import shared_cause
 from quire.domain.tasks import Failure, TaskView
@@ -171,11 +171,15 @@ class Queries(ResultQueries):
 
     def stall_reasons(self, run: RunId) -> list[str]:
         """Why a run does not move, if it does not."""
+        return [str(stall) for stall in self.stalls(run)]
+
+    def stalls(self, run: RunId) -> list[Stall]:
+        """The same by kind."""
         workers = self.workers(run)
         with self._context.ledger.snapshot() as tx:
             now = progress(tx, run, self.contexts)
             stalls = stall_reasons(tx, now, workers, self._context.runtime.now())
-            return [str(stall) for stall in (*stalls, *stage_stall_reasons(tx, now, workers))]
+            return [*stalls, *stage_stall_reasons(tx, now, workers)]
 
     def stage_policies(self, run: RunId) -> dict[str, JsonObject]:
         """What stages of a run are told in the place of its policy, by name."""
@@ -228,6 +232,16 @@ class Queries(ResultQueries):
                 ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
                 found += [FailureGroup(cause, failed, stage.name) for cause, failed in ordered]
         return found
+
+    def failed_alike(self, run: RunId, task: TaskId) -> list[TaskId]:
+        """The failed tasks of the group that one of them is in."""
+        for group in self.failures(run):
+            found = [failure.task_id for failure in group.failures]
+            if task in found:
+                return found
+        raise NotFound(
+            f"task {task} of run {run} has not failed", f"quire failures {run} lists them"
+        )
 
     def refused_answers(self, tasks: Sequence[TaskId]) -> dict[TaskId, RefusedAnswer]:
         """What some failed tasks were last answered, and why a critic refused it."""

@@ -16,10 +16,13 @@ from quire.domain.errors import NotFound, UsageError
 from quire.domain.ids import RunId, StageId, TaskId
 from quire.domain.task_wording import span_text
 from quire.engine.context import EngineContext
+from quire.engine.row_counts import RowCount, count_confirmed, count_exported, count_statuses
 from quire.export.critic_words import ExportedVerdict, critic_verdicts, data_columns
 from quire.export.result_selection import (
     ALL,
+    CONFIRMED,
     ONLY,
+    UNREVIEWED,
     WITH_DATA,
     ResultSource,
     RowFilter,
@@ -52,6 +55,11 @@ class ResultFilter:
     fields: Mapping[str, str] = field(default_factory=dict)  # that have these values, as shown
     score_min: float | None = None  # of the lowest that a critic gave
     score_max: float | None = None
+
+    @property
+    def is_by_standing(self) -> bool:
+        """Whether it looks at nothing but how tasks stand, which is summed up."""
+        return not (self.text or self.fields) and self.score_min is self.score_max is None
 
     def takes(self, row: "ResultRow") -> bool:
         """Whether a row is wanted."""
@@ -150,6 +158,35 @@ class ResultPages:
             rows, cursor = reader.read(after, max(1, min(limit, MOST_ROWS)))
         fields = tuple(wanted.schema.properties) if wanted.schema else ("text",)
         return ResultPage(wanted.name, fields, rows, cursor, reader.looked_at)
+
+    def count(
+        self, run: int, stage: str | None = None, chosen: ResultFilter = EVERY_RESULT
+    ) -> RowCount:
+        """How many rows a filter takes: exactly, or of the first tasks so many."""
+        with self._context.ledger.snapshot() as tx:
+            source = find_result_source(tx, RunId(run))
+            wanted = choose_stage(source.recipe, stage or sink_stages(source.recipe)[-1].name)
+            number = source.stage_ids[wanted.name]
+            if chosen.is_by_standing and chosen.only == CONFIRMED:
+                return count_confirmed(tx, number)
+            if chosen.is_by_standing and chosen.only != UNREVIEWED:
+                rows = count_statuses(tx.tallies.tallies_by_stage(RunId(run)).get(number, {}))
+                return RowCount(sum(rows.values()) if chosen.only == ALL else rows[chosen.only])
+            reader = _Reader(tx, source, number, chosen)
+            found, more = reader.read(None, MOST_LOOKED_AT)
+        return RowCount(len(found), more is None)
+
+    def export_counts(self, run: int) -> dict[str, dict[str, RowCount]]:
+        """How many rows exports of a run have, by stage and by what they are limited to."""
+        with self._context.ledger.snapshot() as tx:
+            source = find_result_source(tx, RunId(run))
+            tallies = tx.tallies.tallies_by_stage(RunId(run))
+            return {
+                stage.name: count_exported(
+                    tx, source, stage, tallies.get(source.stage_ids[stage.name], {})
+                )
+                for stage in source.recipe.stages
+            }
 
     def record(self, run: int, task: int) -> ResultRow:
         """One result, whole."""

@@ -195,9 +195,9 @@ class RunHandle:
         """Send nothing more until `resume`."""
         return self._commands.pause(self.id)
 
-    def resume(self, *, budget_usd: Dollars | None = None) -> bool:
-        """Go on, with another budget if one is given."""
-        return self._commands.resume(self.id, budget_usd=budget_usd)
+    def resume(self, *, budget_usd: Dollars | None = None, no_limit: bool = False) -> bool:
+        """Go on, with another budget if one is given, beyond its limit if that is said."""
+        return self._commands.resume(self.id, budget_usd=budget_usd, no_limit=no_limit)
 
     def cancel(self) -> bool:
         """Ask for the end."""
@@ -207,9 +207,11 @@ class RunHandle:
         """Begin no stage after this one; None takes that back."""
         return self._commands.stop_after(self.id, stage)
 
-    def retry(self, *, stage: str | None = None, stale: bool = False) -> int:
+    def retry(
+        self, *, stage: str | None = None, stale: bool = False, like: int | None = None
+    ) -> int:
         """Owe failed tasks again, or stale ones, of all stages or of one; returns how many."""
-        return self._commands.retry(self.id, stage=stage, stale=stale)
+        return self._commands.retry(self.id, stage=stage, stale=stale, like=like)
 
     def waive(self, *tasks: int) -> int:
         """Go on without failed tasks, in an exact run; returns how many are new to that."""

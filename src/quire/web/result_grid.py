@@ -1,5 +1,6 @@
 """The result grid: a page of a stage's results, its filters, and one record whole."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,8 @@ from quire.export.result_selection import ALL, find_result_source, sink_stages
 from quire.ledger.ledger import Transaction
 from quire.web.run_standing import RunStanding
 
-CLIPPED = 120  # characters of a cell; the record's own page has all of it
+CLIPPED = 240  # characters of a cell; the record's own page has all of it
+MOST_PARSED = 20_000  # characters of a row that is shown by its values
 FIELD = "field."  # before the name of a field in an address
 ROWS = 50
 
@@ -25,13 +27,19 @@ def read_grid(engine: Engine, run: RunStanding, asked: Mapping[str, str]) -> dic
     chosen = _read_filter(asked)
     cursor = asked.get("cursor")
     page = engine.result_pages.page(run.id, stage, chosen, after=cursor, limit=ROWS)
+    rows = [_row(row, page.fields) for row in page.rows]
     return {
         "grid": page,
-        "rows": [_row(row, page.fields) for row in page.rows],
+        "rows": rows,
+        "numeric": [_is_numeric(rows, at) for at in range(len(page.fields))],
+        "with_text": any(row["text"] for row in rows),
+        "found": engine.result_pages.count(run.id, stage, chosen),
+        "all_rows": engine.result_pages.count(run.id, stage),
         "most_rows": ROWS,
         "stages": stages,
         "chosen": chosen,
         "cursor": cursor,
+        "has_critics": any(item.critic for item in run.now.stages),
         "scored": any(row.score is not None for row in page.rows) or chosen.score_min is not None,
     }
 
@@ -68,7 +76,7 @@ def _read_score(text: str) -> float | None:
 def _row(row: ResultRow, fields: tuple[str, ...]) -> dict[str, Any]:
     return {
         "row": row,
-        "text": _clip(row.text),
+        "text": _clip(_without_keys(row.text)),
         "title": _clip(row.title),
         "part": _clip(row.part),
         "error": _clip(row.error),
@@ -79,6 +87,22 @@ def _row(row: ResultRow, fields: tuple[str, ...]) -> dict[str, Any]:
 def _cell(value: Json) -> dict[str, Any]:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return {"text": _clip(shown_value(value)), "number": number, "none": value is None}
+
+
+def _is_numeric(rows: list[dict[str, Any]], at: int) -> bool:
+    return any(row["cells"][at]["number"] for row in rows)
+
+
+def _without_keys(text: str) -> str:
+    """A row of a table or of JSON by its values: its keys are the same in every row."""
+    if not text.startswith("{") or len(text) > MOST_PARSED:
+        return text
+    try:
+        row = json.loads(text)
+    except ValueError:
+        return text
+    shown = (shown_value(value) for value in row.values()) if isinstance(row, dict) else ()
+    return " · ".join(filter(None, shown)) or text
 
 
 def _clip(text: str) -> str:

@@ -11,8 +11,9 @@ from quire.domain.quantities import quantity
 from quire.domain.runs import Progress
 from quire.domain.states import TASK_ENDED, TASK_UNDER_WAY, RunState, TaskState
 from quire.engine import Engine
-from quire.engine.progress_words import outstanding_batches, plain_words
+from quire.engine.progress_words import outstanding_batches
 from quire.engine.queries import RunHead, run_status
+from quire.web.standing_reasons import StandingReason, is_paused, standing_reasons
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,14 +39,14 @@ class RunStanding:
 
     head: RunHead
     now: Progress
-    status: str  # in a word
+    status: str  # in a word, as people are told it
     words: str  # what happens now
-    why: tuple[str, ...]  # why nothing moves, where nothing does
+    why: tuple[StandingReason, ...]  # why nothing moves, where nothing does
     workers: int
     money: RunMoneyView
     parts: tuple[tuple[str, int], ...]  # of its bar: kind of state, tasks
     seconds_left: float | None  # about; None: nobody can tell
-    retry_cost: int | None  # picodollars, about, to ask again what failed
+    task_cost: int | None  # picodollars that a task took so far; None: none was paid for
 
     @property
     def id(self) -> RunId:
@@ -58,6 +59,20 @@ class RunStanding:
         return self.now.state == RunState.RUNNING
 
     @property
+    def is_simulated(self) -> bool:
+        """Whether none of its money is money."""
+        return is_simulated(self.head)
+
+    @property
+    def moves(self) -> bool:
+        """Whether there is something to pause."""
+        return self.status == RunState.RUNNING
+
+    def cost_of(self, tasks: int) -> int | None:
+        """Picodollars that so many tasks may take, as those did that have ended."""
+        return None if self.task_cost is None else self.task_cost * tasks
+
+    @property
     def ended_tasks(self) -> int:
         """Tasks that have come to an end."""
         return sum(self.now.counts.get(state, 0) for state in (*TASK_ENDED, TaskState.BLOCKED))
@@ -67,15 +82,16 @@ def read_standing(engine: Engine, run: int) -> RunStanding:
     """Look how a run stands."""
     number = engine.queries.must_get(run).id
     head, now = engine.queries.head(number), engine.progress(number)
-    workers, why = engine.workers(number), engine.stall_reasons(number)
+    workers, task_cost = engine.workers(number), _task_cost(now)
+    why = standing_reasons(now, engine.queries.stalls(number), task_cost)
     views = engine.batches(number) if now.batches else []
     forecast = engine.spend.compare_forecast(number)
     return RunStanding(
         head=head,
         now=now,
-        status=run_status(now, workers),
+        status=status_word(now, workers),
         words=_words(now, workers, views),
-        why=tuple(map(plain_words, why)),
+        why=tuple(why),
         workers=workers,
         money=RunMoneyView(
             spent=now.cost_pico,
@@ -86,8 +102,19 @@ def read_standing(engine: Engine, run: int) -> RunStanding:
         ),
         parts=_bar_parts(now),
         seconds_left=_seconds_left(head, now, workers, engine.runtime.now()),
-        retry_cost=_retry_cost(now),
+        task_cost=task_cost,
     )
+
+
+def status_word(now: Progress, workers: int) -> str:
+    """A run's state in a word; what a person asked for is told apart from what went wrong."""
+    return "paused" if is_paused(now) else run_status(now, workers)
+
+
+def is_simulated(head: RunHead) -> bool:
+    """Whether no model of a run costs money."""
+    names = (head.model.name, *head.models)
+    return all(name.partition("/")[0] == "simulated" for name in names)
 
 
 def _sum(rows: Sequence[Mapping[str, Json]], name: str) -> int:
@@ -101,9 +128,10 @@ def _words(now: Progress, workers: int, views: Sequence[BatchView]) -> str:
         parts.append(f"{quantity(now.in_flight, 'call')} out")
     if batches := outstanding_batches(now, workers, views):
         parts.append(batches)
-    if not parts and now.state == RunState.RUNNING and workers and not now.holds:
+    goes_on = now.state == RunState.RUNNING and workers and not now.holds and not now.spent
+    if goes_on and not parts:
         waiting = sum(now.counts.get(state, 0) for state in TASK_UNDER_WAY)
-        parts.append(f"{quantity(waiting, now.noun)} on the way" if waiting else "at rest")
+        parts.append(f"{quantity(waiting, now.noun)} on the way" if waiting else "it begins")
     doing = "sending: " if now.in_flight and now.state == RunState.RUNNING else ""
     return doing + ", ".join(parts)
 
@@ -124,13 +152,13 @@ def _seconds_left(head: RunHead, now: Progress, workers: int, at: datetime) -> f
     """How long it will still take if it goes on as it went; batches keep their own time."""
     ended = sum(now.counts.get(state, 0) for state in TASK_ENDED) - now.reused
     goes_on = now.state == RunState.RUNNING and workers and not now.holds and not now.batches
-    if not goes_on or ended <= 0 or now.is_staged:
+    if not goes_on or now.spent or ended <= 0 or now.is_staged:
         return None
     goal = min(now.total, now.task_limit or now.total)
     return (at - head.started_at).total_seconds() * max(0, goal - ended) / ended
 
 
-def _retry_cost(now: Progress) -> int | None:
-    """What it may cost to ask again what failed: as much a task as those did that have ended."""
+def _task_cost(now: Progress) -> int | None:
+    """What a task took on average, of those that have ended and were paid for."""
     answered = now.done + now.failed - now.reused
-    return now.cost_pico * now.failed // answered if now.failed and answered > 0 else None
+    return now.cost_pico // answered if answered > 0 else None

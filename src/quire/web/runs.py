@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import HTMLResponse
 
 from quire.domain.ids import RunId
+from quire.domain.states import TaskState
 from quire.engine import Engine
 from quire.engine.queries import run_status
 from quire.export.formats import FORMATS
@@ -44,6 +45,12 @@ TABS: Mapping[str, tuple[str, TabReader]] = {  # by address: what it is called, 
     "policy": ("Policy", read_policy),
 }
 FIRST_TAB = "results"
+TASK_WORDS = {  # states of tasks, as people say them
+    TaskState.WAITING: "waiting for earlier stages",
+    TaskState.READY: "to be asked",
+    TaskState.PACKED: "in calls",
+    TaskState.PROPOSED: "waiting for a critic",
+}
 
 
 @router.get("/runs")
@@ -130,10 +137,22 @@ def _show(
         tab=tab,
         tab_names={name: title for name, (title, _) in TABS.items()},
         formats=tuple(FORMATS),
+        export_counts=answers.get(
+            ("exported", where, run), lambda: _read_export_counts(engine, run), anew=anew
+        ),
         only=ONLY,
+        task_words=TASK_WORDS,
         may_steer=principal.role >= AccessRole.OPERATOR,
         **shown,
     )
+
+
+def _read_export_counts(engine: Engine, run: int) -> dict[str, dict[str, dict[str, object]]]:
+    found = engine.result_pages.export_counts(run)
+    return {
+        stage: {only: count._asdict() for only, count in counts.items()}
+        for stage, counts in found.items()
+    }
 
 
 def _draw_stages(engine: Engine, standing: RunStanding) -> StageGraph | None:

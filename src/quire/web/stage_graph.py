@@ -90,7 +90,7 @@ def _box(recipe: Recipe, name: str, place: tuple[int, int], now: StageProgress |
     return GraphBox(
         name,
         _clip(name, NAME),
-        _clip(describe_subject(stage), ABOUT),
+        _clip(describe_subject(stage).replace("_", " "), ABOUT),
         f"{done:,} of {task_count(now)}" if now else "",
         now.state if now else "",
         bool(stage.critic),

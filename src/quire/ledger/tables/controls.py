@@ -79,6 +79,34 @@ class Controls(Table):
             "supersede_objected_results", stage=stage, source=str(source), now=to_micros(now)
         )
 
+    def judged_by_critics(self, critics: Sequence[TaskId]) -> list[TaskId]:
+        """The tasks whose results some critics judge."""
+        return self._column("judged_by_critics", ids=list(critics))
+
+    def repropose_chosen_tasks(
+        self, stage: StageId, tasks: Sequence[TaskId], sources: Sequence[TaskState]
+    ) -> int:
+        """Let some tasks wait for their critic again, where only its word is missing."""
+        return self._move_picked(
+            "repropose_chosen_tasks", TaskMove.PROPOSE, stage, sources, ids=list(tasks)
+        )
+
+    def renew_chosen_answers(
+        self, stage: StageId, tasks: Sequence[TaskId], source: TaskState, now: datetime
+    ) -> None:
+        """Let answers of some tasks make way that were objected to for the last time."""
+        chosen: dict[str, object] = {"stage": stage, "source": str(source), "ids": list(tasks)}
+        self._change("renew_chosen_tasks", **chosen)
+        self._change("supersede_chosen_results", now=to_micros(now), **chosen)
+
+    def grant_chosen_tasks(
+        self, stage: StageId, tasks: Sequence[TaskId], sources: Sequence[TaskState]
+    ) -> int:
+        """Owe some tasks that came to nothing again, with fresh tries."""
+        return self._move_picked(
+            "grant_chosen_tasks", TaskMove.RETRY, stage, sources, ids=list(tasks), purged=PURGED
+        )
+
     def renew_tasks(self, stage: StageId, now: datetime, *, stale: bool) -> int:
         """Owe new answers of all tasks, or of stale ones; returns of how many.
 

@@ -61,6 +61,16 @@ def resume(tx: Transaction, run: RunId, now: datetime, command: str | None = Non
     return lifted > 0
 
 
+def lift_task_limit(tx: Transaction, run: RunId) -> bool:
+    """Let a run ask all that it is about; false if nothing bounds it, or it has ended."""
+    found = tx.runs.must_get_run(run)
+    if found.task_limit is None or found.state != RunState.RUNNING:
+        return False
+    tx.runs.set_task_limit(run, None)
+    tx.notify()
+    return True
+
+
 def cancel(tx: Transaction, run: RunId, now: datetime, command: str | None = None) -> bool:
     """Wish for the end: unsent tasks go at once, what is out is accepted if it was paid for."""
     if not register_command(tx, run, "cancel", now, command):

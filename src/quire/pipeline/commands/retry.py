@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from quire.domain.ids import RunId, StageId
+from quire.domain.ids import RunId, StageId, TaskId
 from quire.domain.reasons import EventKind, HoldKind, ResumeCause
 from quire.domain.recipes import Stage
 from quire.domain.states import RequestState, RunMove, RunState, TaskMove, TaskState
@@ -126,6 +126,35 @@ def _retry_stage(
         for source in sources:
             tx.controls.renew_objected_answers(stage, source, now)
     return tx.tasks.move_tasks_of_stage(TaskMove.RETRY, stage, sources)
+
+
+def retry_chosen(
+    tx: Transaction,
+    spec: RunSpec,
+    now: datetime,
+    command: str | None = None,
+    *,
+    tasks: Sequence[TaskId],
+) -> int:
+    """Owe some failed tasks again, as `retry` does with all; of a critic, what it judges waits."""
+    run = spec.run_id
+    if not register_command(tx, run, "retry", now, command):
+        return 0
+    check_not_cancelled(tx, run)
+    failed, granted = [TaskState.FAILED], 0
+    chosen = [*tasks, *tx.controls.judged_by_critics(tasks)]
+    for critic in (item for item in spec.recipe.stages if item.critic):
+        tx.controls.repropose_chosen_tasks(spec.stage_ids[critic.of], chosen, failed)
+        granted += tx.controls.grant_critics(spec.stage_ids[critic.name], failed)
+    for recipe_stage in (item for item in spec.recipe.stages if not item.critic):
+        stage = spec.stage_ids[recipe_stage.name]
+        if spec.critics_of(recipe_stage):
+            tx.controls.renew_chosen_answers(stage, chosen, TaskState.FAILED, now)
+        granted += tx.controls.grant_chosen_tasks(stage, chosen, failed)
+    if granted:
+        reset_dependants(tx, spec, spec.recipe.stages, now)
+        tx.events.add_event(run, EventKind.RETRIED, now, tasks=granted, stale=0)
+    return granted
 
 
 def retry_stale(

@@ -38,6 +38,7 @@ class ResumeBody(Body):
     """How a run goes on."""
 
     budget_usd: Budget | None = None
+    no_limit: bool = False  # beyond the tasks that it was limited to
 
 
 class RetryBody(Body):
@@ -45,6 +46,7 @@ class RetryBody(Body):
 
     stage: str | None = Field(default=None, max_length=200)
     stale: bool = False
+    like: int | None = Field(default=None, ge=1, le=LARGEST)  # a failed task: those of its cause
 
 
 class StopAfterBody(Body):
@@ -89,9 +91,11 @@ def resume_run(
     asked: ResumeBody | None = None,
     command: CommandId = None,
 ) -> Response:
-    """Lift every hold of a run, and change what it may spend where a budget is given."""
-    budget = asked.budget_usd if asked else None
-    changed = engine.commands.resume(RunId(run), command, budget_usd=budget)
+    """Lift every hold of a run; change what it may spend, or ask all of it, where that is said."""
+    said = asked or ResumeBody()
+    changed = engine.commands.resume(
+        RunId(run), command, budget_usd=said.budget_usd, no_limit=said.no_limit
+    )
     return _answer_change(run, changed)
 
 
@@ -105,9 +109,11 @@ def cancel_run(engine: AskedEngine, run: Number, command: CommandId = None) -> R
 def retry_run(
     engine: AskedEngine, run: Number, asked: RetryBody | None = None, command: CommandId = None
 ) -> Response:
-    """Owe what failed again, with fresh tries; or what is stale."""
+    """Owe what failed again, with fresh tries: all, a stage, one cause; or what is stale."""
     said = asked or RetryBody()
-    owed = engine.commands.retry(RunId(run), command, stage=said.stage, stale=said.stale)
+    owed = engine.commands.retry(
+        RunId(run), command, stage=said.stage, stale=said.stale, like=said.like
+    )
     return _answer_change(run, owed)
 
 

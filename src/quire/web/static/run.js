@@ -14,7 +14,7 @@ async function act(button) {
   button.disabled = true;
   await attempt(async () => {
     const said = await api("POST", path, body ? JSON.parse(body) : {}, actKey());
-    if (typeof said?.changed === "number") tell(`${said.changed} asked again`);
+    if (typeof said?.changed === "number") tell(`${said.changed.toLocaleString("en")} asked again`);
     await refresh(freshAddress());
   });
   button.disabled = false;
@@ -53,6 +53,20 @@ document.addEventListener("keydown", (event) => {
   if (tab) { event.preventDefault(); tab.click(); }
 });
 
+// An amount that is typed beside its button: a number goes as one.
+document.addEventListener("submit", (event) => {
+  const form = event.target.closest("form[data-act-form]");
+  if (!form) return;
+  event.preventDefault();
+  const body = Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, Number(value.replace(/^\$\s*/, ""))]));
+  attempt(async () => {
+    await api("POST", form.dataset.actForm, body, actKey());
+    form.reset();
+    document.activeElement?.blur();
+    await refresh(freshAddress());
+  });
+});
+
 // The filter by one field goes into the address as field.NAME=VALUE.
 document.addEventListener("submit", (event) => {
   const form = event.target.closest("form.filters");
@@ -71,6 +85,9 @@ function showCommand() {
   const line = form.querySelector("[data-export-command]");
   const run = form.action.split("/").at(-2);
   const { format, only, stage } = Object.fromEntries(new FormData(form));
+  const counts = JSON.parse(form.dataset.counts);
+  const counted = (counts[stage] ?? Object.values(counts)[0])[only];
+  form.querySelector("[data-export-count]").textContent = `${counted.exact ? "" : "at least "}${counted.rows.toLocaleString("en")} row${counted.rows === 1 ? "" : "s"}`;
   const words = ["quire export", run, "-o", `run_${run}.${format}`];
   if (only && only !== "all") words.push("--only", only);
   if (stage) words.push("--stage", stage);

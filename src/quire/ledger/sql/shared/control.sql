@@ -26,6 +26,35 @@ UPDATE results SET superseded_at = :now
 WHERE superseded_at IS NULL AND review_state IN ('unreviewed', 'rejected') AND task_id IN (
     SELECT id FROM tasks WHERE workspace_id = :workspace AND stage_id = :stage AND state = :source)
 
+-- name: judged_by_critics
+-- The tasks whose results these critics judge.
+SELECT DISTINCT r.task_id FROM tasks c JOIN results r ON r.id = c.judged_result_id
+WHERE c.workspace_id = :workspace AND c.id IN (:ids...)
+
+-- name: repropose_chosen_tasks
+-- The next four are repropose_tasks, renew_objected_tasks, supersede_objected_results and grant_tasks for some tasks of a stage.
+UPDATE tasks SET state = :target, tries = 0, calls = 0, error = NULL, error_kind = NULL, error_stage = NULL, error_task = NULL, waived_at = NULL
+WHERE workspace_id = :workspace AND +stage_id = :stage AND id IN (:ids...) AND state = :source AND EXISTS (
+    SELECT 1 FROM results r WHERE r.task_id = tasks.id AND r.superseded_at IS NULL AND (:source = 'cancelled' OR EXISTS (
+        SELECT 1 FROM tasks c WHERE c.workspace_id = :workspace AND c.judged_result_id = r.id AND c.state IN ('failed', 'cancelled'))))
+
+-- name: renew_chosen_tasks
+UPDATE tasks SET version = version + 1 WHERE workspace_id = :workspace AND +stage_id = :stage AND id IN (:ids...) AND state = :source AND EXISTS (
+    SELECT 1 FROM results r WHERE r.task_id = tasks.id AND r.superseded_at IS NULL AND r.review_state IN ('unreviewed', 'rejected'))
+
+-- name: supersede_chosen_results
+UPDATE results SET superseded_at = :now
+WHERE superseded_at IS NULL AND review_state IN ('unreviewed', 'rejected') AND task_id IN (
+    SELECT id FROM tasks WHERE workspace_id = :workspace AND +stage_id = :stage AND id IN (:ids...) AND state = :source)
+
+-- name: grant_chosen_tasks
+UPDATE tasks SET state = :target, tries = 0, calls = 0, waived_at = NULL,
+    next_kind = CASE WHEN next_kind = 'continuation' THEN next_kind ELSE 'answer' END,
+    version = CASE WHEN next_kind <> 'continuation' AND EXISTS (SELECT 1 FROM pieces p WHERE p.task_id = tasks.id AND p.version = tasks.version)
+        THEN version + 1 ELSE version END
+WHERE workspace_id = :workspace AND +stage_id = :stage AND id IN (:ids...) AND state = :source
+  AND question_hash <> :purged
+
 -- name: supersede_renewed_results
 -- Results that make way: of a whole stage, or of what is stale in it. What a person confirmed stays.
 UPDATE results SET superseded_at = :now
