@@ -146,9 +146,9 @@ def test_tables_are_also_parquet_files_and_the_same_ones_stay(pilot: Quire) -> N
     again = pilot("judge", "export", FILE, "--to", "tables", "--format", "parquet").stdout
     refused = pilot("judge", "export", FILE, "--to", "none", "--format", "xml", code=2)
 
-    assert "wrote 10 tables and a manifest to tables: 1 experiments, " in said
+    assert "wrote 11 tables and a manifest to tables: 1 experiments, " in said
     assert "24 messages" in said
-    assert again.startswith("tables has these 10 tables already, nothing was rewritten: ")
+    assert again.startswith("tables has these 11 tables already, nothing was rewritten: ")
     assert len(pandas.read_parquet("tables/scores.parquet")) == 9
     assert "--format takes csv or parquet, not 'xml'" in refused.stderr
     assert not Path("none").exists()

@@ -12,6 +12,16 @@ import numpy
 import pytest
 from numpy.typing import NDArray
 
+from quire.kits.judge.agreement import (
+    NOMINAL,
+    ORDINAL,
+    Rating,
+    alpha_between_groups,
+    estimate_alpha,
+    estimate_alpha_between,
+    krippendorff_alpha,
+)
+from quire.kits.judge.correctness import Correctness, measure_correctness
 from quire.kits.judge.intervals import (
     SHARE,
     Ends,
@@ -20,7 +30,7 @@ from quire.kits.judge.intervals import (
     estimate_mean,
     estimate_statistic,
 )
-from quire.kits.judge.metrics import divergence, entropy
+from quire.kits.judge.metrics import Score, divergence, entropy
 
 pytestmark = pytest.mark.soak
 
@@ -33,15 +43,22 @@ DESIGNS = [*product((10, 30), (10, 40), (0.0, 0.5, 1.0))]  # samples, evidence, 
 Counts = NDArray[numpy.float64]
 
 
-def _stage_counts(
+def _stages(
     design: tuple[int, int, float], scale: int, shift: float, chance: numpy.random.Generator
-) -> Counts:
-    """How often each sample names each stage."""
+) -> NDArray[numpy.int64]:
+    """The stage, from 0, that each sample names of each piece."""
     samples, pieces, spread = design
     strength = numpy.linspace(-1, 1, pieces) + shift
     latent = strength + spread * chance.normal(size=(samples, 1))
     latent = latent + chance.logistic(size=(samples, pieces))
-    stages = numpy.digitize(latent, numpy.linspace(-1.5, 1.5, scale - 1))
+    return numpy.digitize(latent, numpy.linspace(-1.5, 1.5, scale - 1))
+
+
+def _stage_counts(
+    design: tuple[int, int, float], scale: int, shift: float, chance: numpy.random.Generator
+) -> Counts:
+    """How often each sample names each stage."""
+    stages = _stages(design, scale, shift, chance)
     return numpy.stack([(stages == stage).sum(1) for stage in range(scale)], 1).astype(float)
 
 
@@ -133,3 +150,94 @@ def test_divergences(design: tuple[int, int, float], shift: float, most: float) 
         covered.append(_covers(estimate_contrast(first, second, divergence, 1), true))
 
     _check(covered, most)
+
+
+FEWER = 600  # experiments, of figures that are slow to compute
+FEWER_CHANCE = 0.018
+FEWER_DESIGNS = [*product((10, 30), (10,), (0.0, 1.0)), (10, 40, 0.5)]
+ENOUGH = 4_000  # samples that show the true value of an alpha
+
+
+def _check_fewer(covered: list[bool], most: float = MOST) -> None:
+    share = sum(covered) / len(covered)
+
+    assert LEAST - FEWER_CHANCE <= share <= most + FEWER_CHANCE
+
+
+def _ratings(stages: NDArray[numpy.int64], group: str = "m") -> list[Rating]:
+    return [
+        Rating(piece, group, sample, (int(stage) + 1,))
+        for sample, row in enumerate(stages)
+        for piece, stage in enumerate(row)
+    ]
+
+
+@pytest.mark.parametrize("level", [NOMINAL, ORDINAL])
+@pytest.mark.parametrize("design", FEWER_DESIGNS)
+def test_alphas_within_a_model(design: tuple[int, int, float], level: str) -> None:
+    chance = numpy.random.default_rng(5)
+    many = _stages((ENOUGH, *design[1:]), 4, 0.3, chance)
+    units = [[(int(stage),) for stage in column] for column in many.T]
+    true = krippendorff_alpha(units, level)
+    assert true is not None
+
+    covered = []
+    for _ in range(FEWER):
+        found = estimate_alpha(_ratings(_stages(design, 4, 0.3, chance)), level)
+        covered.append(_covers(found, true))
+
+    _check_fewer(covered)
+
+
+@pytest.mark.parametrize("level", [NOMINAL, ORDINAL])
+@pytest.mark.parametrize("design", FEWER_DESIGNS)
+def test_alphas_between_models(design: tuple[int, int, float], level: str) -> None:
+    chance = numpy.random.default_rng(6)
+
+    def draw(samples: int) -> list[Rating]:
+        drawn = (samples, *design[1:])
+        one, other = (_stages(drawn, 4, shift, chance) for shift in (0.0, 0.8))
+        return [*_ratings(one, "a"), *_ratings(other, "b")]
+
+    true = alpha_between_groups(draw(ENOUGH), level)
+    assert true is not None
+    covered = []
+    for _ in range(FEWER):
+        covered.append(_covers(estimate_alpha_between(draw(design[0]), level), true))
+
+    _check_fewer(covered)
+
+
+@pytest.mark.parametrize("name", ["corrected", "kappa", "discrimination", "right_of_all"])
+@pytest.mark.parametrize("design", FEWER_DESIGNS)
+def test_accuracies(design: tuple[int, int, float], name: str) -> None:
+    """Truth is the stage of the piece's strength; the critic is surer of right verdicts."""
+    chance = numpy.random.default_rng(7)
+    edges = numpy.linspace(-1.5, 1.5, 3)
+    truths = numpy.digitize(numpy.linspace(-1, 1, design[1]), edges)
+
+    def measure(samples: int) -> Correctness:
+        stages = _stages((samples, *design[1:]), 4, 0.3, chance)
+        sure = 1 / (1 + numpy.exp(-(0.8 * (stages == truths) + chance.logistic(size=stages.shape))))
+        abstains = chance.random(stages.shape) < 0.1
+        (found,) = measure_correctness(
+            [
+                Score("m", sample, str(piece), decoded=True, truth=int(truths[piece]) + 1,
+                      stages=() if abstains[sample, piece] else (int(stage) + 1,),
+                      agreement=float(sure[sample, piece]))
+                for sample, row in enumerate(stages)
+                for piece, stage in enumerate(row)
+            ],
+            4,
+        )  # fmt: skip
+        return found
+
+    true = _mean_of(name, [measure(60) for _ in range(60)])
+    covered = [_covers(getattr(measure(design[0]), name), true) for _ in range(FEWER)]
+
+    _check_fewer(covered)
+
+
+def _mean_of(name: str, found: list[Correctness]) -> float:
+    values = [getattr(item, name).value for item in found]
+    return float(numpy.mean(values))

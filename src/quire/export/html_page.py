@@ -47,15 +47,30 @@ def render_tiles(tiles: Iterable[Tile]) -> str:
     return f"<section class='tiles'>{cells}</section>"
 
 
-def render_table(title: str, note: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A card with a table; the cells are HTML already, and the first of a row names it."""
-    heads = "".join(f"<th>{escape(name)}</th>" for name in head)
+def render_table(
+    title: str,
+    note: str,
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    total: bool = True,
+) -> str:
+    """A card with a table; the cells are HTML already, and the first of a row names it.
+
+    The last row is set apart as a total unless it is none. A narrow screen shows a row as a list,
+    each cell after the name of its column.
+    """
+    heads = "".join(f"<th scope='col'>{escape(name)}</th>" for name in head)
+    names = [f"data-name='{escape(name, quote=True)}'" for name in head]
     lines = "".join(
-        f"<tr><th>{row[0]}</th>{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>"
+        f"<tr><th scope='row'>{row[0]}</th>"
+        + "".join(f"<td {name}>{cell}</td>" for name, cell in zip(names[1:], row[1:], strict=True))
+        + "</tr>"
         for row in rows
     )
     return (
         f"<section class='card wide'><h2>{escape(title)}</h2><p>{escape(note)}</p>"
-        f"<div class='scroll'><table><thead><tr>{heads}</tr></thead>"
+        f"<div class='scroll'><table class='listed{'' if total else ' plain'}'>"
+        f"<thead><tr>{heads}</tr></thead>"
         f"<tbody>{lines}</tbody></table></div></section>"
     )

@@ -8,11 +8,12 @@ import pytest
 from quire.engine.attempt_rows import MESSAGE_COLUMNS
 from quire.kits.judge.experiment_file import SETTINGS
 from quire.kits.judge.experiment_tables import COLUMNS
+from quire.kits.judge.figure_table import FIGURE_COLUMNS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "judge.md").read_text(encoding="utf-8")
 
 
-TABLES = {**COLUMNS, "messages": MESSAGE_COLUMNS}
+TABLES = {**COLUMNS, "figures": FIGURE_COLUMNS, "messages": MESSAGE_COLUMNS}
 
 
 @pytest.mark.parametrize("table", TABLES)

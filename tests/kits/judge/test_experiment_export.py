@@ -15,8 +15,9 @@ from quire.domain.states import RunState
 from quire.engine.attempt_rows import MESSAGE_COLUMNS, stated_model
 from quire.kits.judge.experiment import Evidence
 from quire.kits.judge.experiment_export import export_experiment
-from quire.kits.judge.experiment_runs import frame, start_experiment
+from quire.kits.judge.experiment_runs import frame, rows_of, start_experiment
 from quire.kits.judge.experiment_tables import COLUMNS
+from quire.kits.judge.refusals import measure_refusals
 from tests.kits.judge.pilots import MESSAGE_IDS, assert_messages_join, write_pilot
 from tests.world import World
 
@@ -53,11 +54,18 @@ def test_every_message_joins_and_refused_answers_are_among_them(
 
     tables = export(here, run, tmp_path / "tables")
 
-    assert set(tables) == {*COLUMNS, "messages", "runs", "run_stages"}
+    assert set(tables) == {*COLUMNS, "figures", "messages", "runs", "run_stages"}
     assert_messages_join(tables)
     messages = tables["messages"]
     refused = messages[messages.refusal_reason.notna()]
     assert len(refused) > 0
+    counted = {
+        (item.stage, item.model): item.refused
+        for item in measure_refusals(rows_of(here.engine, run))
+    }
+    assert {key: count for key, count in counted.items() if count} == dict(
+        refused.groupby(["stage", "model_id"]).size()
+    )
     assert refused.output.notna().all()
     assert set(refused.verdict) <= {"retry", "fail"}
     accepted = messages[messages.verdict == "accept"]

@@ -247,6 +247,7 @@ def test_a_run_that_has_not_begun_has_tables_with_columns(tmp_path: Path) -> Non
         "samples": 6,
         "scores": 0,
         "score_items": 0,
+        "figures": 0,
     }
     assert list(pandas.read_csv(tmp_path / "scores.csv").columns) == list(COLUMNS["scores"])
 

@@ -47,6 +47,25 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return find(rows), scores, frames
 
 
+def test_figures_are_exported_as_they_are(both: tuple[Findings, Any, Any]) -> None:
+    findings, _, frames = both
+    alone = frames["figures"][frames["figures"].other_model_id.isna()]
+    figures = alone.set_index(["question", "figure", "model_id"]).sort_index()
+
+    for within in findings.agreement.within:
+        (row,) = figures.loc[[("agreement", "within_stages_ordinal", within.model)]].to_dict(
+            "records"
+        )
+        found = [row[name] for name in ("value", "low", "high", "observations", "clusters")]
+        assert found == pytest.approx(list(within.stages_ordinal))
+    assert set(frames["figures"].question) == {
+        "scores", "pairs", "agreement", "display_bias", "drift", "accuracy", "calibration",
+        "rubrics", "evidence", "refusals",
+    }  # fmt: skip
+    keys = ["question", "figure", "model_id", "other_model_id", "item"]
+    assert not frames["figures"].duplicated(keys).any()
+
+
 def _answered(scores: Any) -> Any:
     return scores[scores.value.map(len) > 0]
 

@@ -1,37 +1,55 @@
 """The report: plots and a page that need nothing else, and say what the metrics say."""
 
+import csv
 import json
 import re
+from base64 import b64encode
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
 from quire.domain.errors import Conflict, UsageError
-from quire.kits.judge.charts import MODEL_COLOURS, stage_colours
+from quire.kits.judge.chart_drawing import (
+    LIGHT,
+    MODEL_COLOURS,
+    Chart,
+    PlotNumbers,
+    as_csv,
+    as_html,
+    set_percent_axis,
+    stage_colours,
+)
 from quire.kits.judge.experiment import (
+    Evidence,
     Experiment,
     ExperimentRows,
     GroundTruth,
+    ScaleStage,
     all_pairs,
 )
 from quire.kits.judge.experiment_file import read_experiment, write_example
+from quire.kits.judge.randomization import RANDOMIZATIONS
 from quire.kits.judge.recipe import planned_tasks, recipe_of
 from quire.kits.judge.report import metrics_of, write_report
 from tests.kits.judge.examples import experiment
 from tests.kits.judge.fake_run import FakeRun
 
 PLOTS = {
-    "abstain_rate",
-    "accuracy",
+    "accuracy_and_abstention",
+    "calibration_others",
+    "calibration_truth",
     "critic_agreement",
-    "expected_stage",
-    "matched_deltas",
-    "model_divergence",
-    "singleton_rate",
+    "drift",
+    "evidence",
+    "identifier_bias",
+    "position_bias",
+    "rubric_quality",
     "stage_distribution",
-    "stage_entropy",
+    "stages_and_lines",
     "swap_deltas",
 }
 
@@ -43,6 +61,8 @@ def rows() -> ExperimentRows:
         experiment(
             concept="order & <b>law</b>",
             method="subset",
+            samples=4,
+            randomizations=RANDOMIZATIONS,
             models=("a/<one>", "b/$two&three$", "{{footer}}"),
             swaps=all_pairs(("a/<one>", "b/$two&three$", "{{footer}}")),
             task_type="control",
@@ -56,7 +76,7 @@ def folder(rows: ExperimentRows, tmp_path_factory: pytest.TempPathFactory) -> Pa
     """The report of that run."""
     made = tmp_path_factory.mktemp("report")
     written = write_report(rows, made)
-    assert all(path.stat().st_size > 500 for path in written)
+    assert all(path.stat().st_size > 50 for path in written)
     return made
 
 
@@ -68,11 +88,13 @@ class _Page(HTMLParser):
         self.tags: list[str] = []
         self.fetched: list[str] = []
         self.words: list[str] = []
+        self.names: set[str] = set()
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         named = {name: value or "" for name, value in attrs}
+        self.names.add(named.get("id", ""))
         self.fetched += [named[name] for name in ("src", "href") if name in named]
 
     def handle_data(self, data: str) -> None:
@@ -93,9 +115,91 @@ def test_the_page_fetches_nothing(folder: Path) -> None:
     page = _Page(text)
 
     assert not {"script", "link", "img", "iframe"} & set(page.tags)
-    assert page.fetched == []
+    assert all(address.startswith(("#", "data:")) for address in page.fetched)
+    assert {address[1:] for address in page.fetched if address[0] == "#"} <= page.names
     assert not re.search(r"url\((?!#)|@import", text)
     assert page.tags.count("svg") == len(PLOTS)
+
+
+def test_each_plot_can_be_taken_from_the_page_with_its_numbers(folder: Path) -> None:
+    page = _Page((folder / "report.html").read_text())
+
+    for name in PLOTS:
+        files = [folder / "plots" / f"{name}.{form}" for form in ("png", "svg", "csv")]
+        for path, kind in zip(files, ("image/png", "image/svg+xml", "text/csv"), strict=True):
+            held = b64encode(path.read_bytes()).decode()
+            assert f"data:{kind};base64,{held}" in page.fetched
+        rows = list(csv.reader(files[2].read_text().splitlines()))
+        assert len({len(row) for row in rows}) == 1
+        assert len(rows) > 2
+
+
+def test_numbers_of_a_plot_do_nothing_in_a_spreadsheet() -> None:
+    numbers = PlotNumbers(("model", "value"), (("=1+1", -0.5), ("a,b", None)))
+    chart = Chart("n", "N", "", 1, lambda axes, theme: None, numbers)
+
+    assert as_csv(chart).decode() == 'model,value\n\'=1+1,-0.5\n"a,b",\n'
+
+
+def test_ticks_say_where_they_are() -> None:
+    def draw(axes: Any, theme: Any) -> None:
+        axes.set_xlim(0, 0.1)
+        set_percent_axis(axes.xaxis)
+
+    drawn = as_html(Chart("t", "T", "", 1.5, draw, PlotNumbers((), ())))
+
+    ticks = [float(tick) for tick in re.findall(r">([0-9.]+)%<", drawn)]
+    steps = {round(b - a, 6) for a, b in pairwise(ticks)}
+    assert LIGHT.ink not in drawn
+    assert len(ticks) > 3
+    assert len(steps) == 1
+
+
+def test_models_are_compared_and_not_thrown_together(folder: Path) -> None:
+    page = _Page((folder / "report.html").read_text())
+
+    assert "overall" not in page.words
+    assert "Do models agree with each other?" in page.words
+
+
+def test_every_bundle_leads_to_its_texts_verdicts_and_reasons(folder: Path) -> None:
+    text = (folder / "report.html").read_text()
+    page = _Page(text)
+
+    assert {f"#bundle-{number}" for number in range(1, 6)} <= set(page.fetched)
+    assert {f"Text number {number}." for number in range(5)} <= set(page.words)
+    assert "=It shows signs." in page.words
+    assert page.tags.count("details") == 5 * (1 + 3)
+
+
+@pytest.mark.parametrize("models", [("simulated/a",), ("simulated/a", "other/b")])
+def test_a_simulated_page_says_so_in_large_letters(models: tuple[str, ...], tmp_path: Path) -> None:
+    rows = FakeRun(experiment(models=models, evidence_bundle_size=5)).rows()
+
+    write_report(rows, tmp_path)
+
+    text = (tmp_path / "report.html").read_text()
+    assert "<strong>SIMULATED</strong>" in text
+    assert ("simulated/a answered by chance" in text) == (len(models) == 2)
+
+
+def test_what_must_be_known_first_stands_first(folder: Path, tmp_path: Path) -> None:
+    evidence = tuple(Evidence(title=str(n), text=f"Text {n}.", truth=n) for n in (1, 2, 3, 3))
+    given = tuple(ScaleStage(label=str(n), criteria=("c",)) for n in range(4))
+    rows = FakeRun(
+        experiment(
+            models=("other/b",), evidence=evidence, windows=(), evidence_bundle_size=2,
+            rubric=given, task_type="benchmark",
+        )
+    ).rows()  # fmt: skip
+
+    write_report(rows, tmp_path)
+
+    own, shared = ((path / "report.html").read_text() for path in (folder, tmp_path))
+    assert "stage 3 of one rubric is not stage 3 of another" in own
+    assert "SIMULATED" not in own
+    assert "stage 3 of one rubric is not stage 3 of another" not in shared
+    assert "1 of 2 bundles hold pieces with different truths" in shared
 
 
 def test_the_page_shows_names_as_they_are(folder: Path) -> None:
@@ -103,7 +207,7 @@ def test_the_page_shows_names_as_they_are(folder: Path) -> None:
 
     assert "order & <b>law</b>" in page.words
     assert {"a/<one>", "b/$two&three$", "{{footer}}"} <= set(page.words)
-    assert "b" not in page.tags
+    assert "b" not in page.tags  # as in the concept
 
 
 def test_the_page_says_what_the_metrics_say(folder: Path, rows: ExperimentRows) -> None:
@@ -118,6 +222,8 @@ def test_the_page_says_what_the_metrics_say(folder: Path, rows: ExperimentRows) 
         metrics_json["overall"]["expected_stage"]["value"] == metrics.overall.expected_stage.value
     )
     assert metrics_json["by_model"][0]["model"] == "a/<one>"
+    within = metrics_json["findings"]["agreement"]["within"][0]
+    assert within["stages_ordinal"].keys() == {"value", "low", "high", "observations", "clusters"}
 
 
 def test_pictures_on_the_page_follow_its_colours(folder: Path) -> None:
@@ -142,7 +248,7 @@ def test_a_run_without_scores_has_a_report_too(tmp_path: Path) -> None:
     written = write_report(whole, tmp_path)
 
     assert tmp_path / "report.html" in written
-    assert "model_divergence.svg" not in {path.name for path in written}
+    assert "evidence.svg" not in {path.name for path in written}
 
 
 def test_a_report_that_cannot_be_written_is_told(rows: ExperimentRows, tmp_path: Path) -> None:

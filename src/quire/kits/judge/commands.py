@@ -335,7 +335,7 @@ def report(
     as_json: of.AsJson = False,
 ) -> None:
     """Write an experiment's figures, plots and a page that needs nothing else."""
-    from quire.kits.judge.charts import require_matplotlib
+    from quire.kits.judge.chart_drawing import require_matplotlib
     from quire.kits.judge.report import write_report
 
     require_matplotlib()  # before anything is read

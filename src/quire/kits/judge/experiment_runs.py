@@ -38,7 +38,10 @@ from quire.kits.judge.experiment import (
     with_names,
 )
 from quire.kits.judge.experiment_file import read_experiment
-from quire.kits.judge.experiment_tables import COLUMNS, make_tables
+from quire.kits.judge.experiment_tables import COLUMNS, TableRow, make_tables
+from quire.kits.judge.figure_table import FIGURE_COLUMNS, FIGURES, figure_rows
+from quire.kits.judge.findings import find
+from quire.kits.judge.metrics import measure, scores_of
 from quire.kits.judge.recipe import SCORE_GEN, recipe_of
 
 RUNS_SEARCHED = 10_000  # for the newest one of an experiment
@@ -151,7 +154,7 @@ def read_rows(found: RunOutcomes, now: datetime) -> ExperimentRows:
 def frame(engine: Engine, run: RunId, table: str) -> Any:
     """One table of an experiment's run as a pandas frame, its columns typed."""
     with engine.queries.outcomes(run) as found:
-        known = (*COLUMNS, *found.tables)
+        known = (*COLUMNS, FIGURES, *found.tables)
         if table not in known:
             raise UsageError(f"an experiment has the tables {', '.join(known)}; not {table!r}")
         rows = read_rows(found, engine.runtime.now())
@@ -161,10 +164,26 @@ def frame(engine: Engine, run: RunId, table: str) -> Any:
 
 def typed_tables(rows: ExperimentRows) -> dict[str, FlatTable]:
     """The tables of an experiment with typed columns."""
-    return {
+    tables = make_tables(rows)
+    typed = {
         name: FlatTable(typed_columns(COLUMNS[name]), partial(_values, table))
-        for name, table in make_tables(rows).items()
+        for name, table in tables.items()
     }
+    figures = FlatTable(typed_columns(FIGURE_COLUMNS), partial(_figures, rows, tables))
+    return {**typed, FIGURES: figures}
+
+
+def _figures(
+    rows: ExperimentRows, tables: Mapping[str, list[TableRow]]
+) -> Iterator[tuple[Json, ...]]:
+    """Every figure; computed only when the table is asked for."""
+    experiment = rows.experiment
+    metrics = measure(
+        scores_of(tables["scores"]),
+        tag=experiment.experiment_tag,
+        scale_size=experiment.scale_size,
+    )
+    return (row.values(rows.run_id) for row in figure_rows(metrics, find(rows, tables)))
 
 
 def _values(table: Sequence[Mapping[str, Json]]) -> Iterator[tuple[Json, ...]]:

@@ -258,17 +258,18 @@ def _place(score: Score) -> _Place:
 
 def metrics_as_json(metrics: Metrics) -> dict[str, Json]:
     """All of it, for a file beside the plots."""
-    return _to_json(metrics)  # type: ignore[return-value]  # a dataclass becomes an object
+    return to_json(metrics)  # type: ignore[return-value]  # a dataclass becomes an object
 
 
-def _to_json(value: object) -> Json:
+def to_json(value: object) -> Json:
+    """Figures of any shape, as plain data."""
     if isinstance(value, Estimate):
         return value.as_json()
     if is_dataclass(value):
-        return {field.name: _to_json(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(name): _to_json(item) for name, item in value.items()}
+        return {str(name): to_json(item) for name, item in value.items()}
     if isinstance(value, tuple):
-        return [_to_json(item) for item in value]
+        return [to_json(item) for item in value]
     assert value is None or isinstance(value, str | int | float)
     return value

@@ -1,58 +1,141 @@
 """The report: an experiment's metrics, plots and one HTML page, written into a folder."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 import orjson
 
 from quire.domain.errors import UsageError
-from quire.engine import Tile, render_head, render_page, render_table, render_tiles
-from quire.kits.judge.charts import Chart, as_html, as_png, as_svg, charts_of, require_matplotlib
+from quire.engine import render_head, render_page
+from quire.kits.judge.chart_drawing import (
+    Chart,
+    as_csv,
+    as_html,
+    as_png,
+    as_svg,
+    require_matplotlib,
+)
+from quire.kits.judge.charts import charts_of
+from quire.kits.judge.evidence_section import evidence_section
 from quire.kits.judge.experiment import Experiment, ExperimentRows
-from quire.kits.judge.experiment_tables import make_tables
-from quire.kits.judge.intervals import Estimate
-from quire.kits.judge.metrics import (
-    Figures,
-    Metrics,
-    Score,
-    measure,
-    metrics_as_json,
-    scores_of,
+from quire.kits.judge.experiment_tables import TableRow, make_tables
+from quire.kits.judge.findings import Findings, find
+from quire.kits.judge.metrics import Metrics, measure, metrics_as_json, scores_of, to_json
+from quire.kits.judge.report_tables import (
+    accuracy_table,
+    between_table,
+    bias_table,
+    calibration_table,
+    drift_table,
+    figures_table,
+    refusal_table,
+    rubric_table,
+    within_table,
 )
 
-_TILES = ("expected_stage", "abstain_rate", "stage_entropy", "critic_agreement")
-_RATES = ("abstain_rate", "singleton_rate", "mid_scale_occupancy", "accuracy", "coverage")
-_COLUMNS = {
-    "abstain_rate": "Abstained",
-    "singleton_rate": "One stage",
-    "mean_subset_size": "Stages named",
-    "expected_stage": "Expected stage",
-    "mid_scale_occupancy": "Mid-scale",
-    "stage_entropy": "Entropy, bits",
-    "critic_agreement": "Critic agrees",
-}
-_TRUTH_COLUMNS = {
-    "accuracy": "Accuracy",
-    "coverage": "Right stage named",
-    "stage_error": "Stages off",
-}
+_SIMULATED = "simulated/"
+_FORMS = (("PNG", "image/png"), ("SVG", "image/svg+xml"), ("CSV", "text/csv"))
 
 
-def render_report(
-    experiment: Experiment, metrics: Metrics, charts: Sequence[Chart], updated: str
-) -> str:
+class Report(NamedTuple):
+    """All that a page is made from."""
+
+    rows: ExperimentRows
+    tables: Mapping[str, list[TableRow]]
+    metrics: Metrics
+    findings: Findings
+
+
+class Drawing(NamedTuple):
+    """A chart, and the files of it."""
+
+    chart: Chart
+    files: Mapping[str, bytes]  # by ending
+
+
+def make_report(rows: ExperimentRows) -> Report:
+    """Compute all of it."""
+    tables = make_tables(rows)
+    return Report(rows, tables, _measure_tables(rows, tables), find(rows, tables))
+
+
+def metrics_of(rows: ExperimentRows) -> Metrics:
+    """The figures of an experiment's scores."""
+    return _measure_tables(rows, make_tables(rows))
+
+
+def _measure_tables(rows: ExperimentRows, tables: Mapping[str, list[TableRow]]) -> Metrics:
+    experiment = rows.experiment
+    return measure(
+        scores_of(tables["scores"]),
+        tag=experiment.experiment_tag,
+        scale_size=experiment.scale_size,
+    )
+
+
+def render_report(report: Report, drawings: Sequence[Drawing]) -> str:
     """Write the page; nothing in it is fetched from anywhere."""
-    body = [_head(experiment), _tiles(metrics.overall), _figures(metrics), _pictures(charts)]
+    experiment = report.rows.experiment
+    sections = [item for item in _sections(report, drawings) if item[2]]
+    listed = "".join(f"<li><a href='#{name}'>{title}</a></li>" for name, title, _ in sections)
+    body = [
+        _head(experiment),
+        *_notices(report),
+        f"<nav aria-label='Contents'><ul class='contents'>{listed}</ul></nav>",
+        *(f"<div id='{name}'>{part}</div>" for name, _, part in sections),
+    ]
+    updated = f"{report.rows.updated_at:%Y-%m-%d %H:%M} UTC"
     return render_page(experiment.experiment_tag, body, f"results as of {updated}")
+
+
+def _sections(report: Report, drawings: Sequence[Drawing]) -> Iterator[tuple[str, str, str]]:
+    """Name, title and content of each; without content where there is nothing to show."""
+    metrics, findings = report.metrics, report.findings
+    known = {drawing.chart.name: drawing for drawing in drawings}
+
+    def pictures(*names: str) -> str:
+        return _pictures([known[name] for name in names if name in known])
+
+    method = report.rows.experiment.method
+    several = len(metrics.by_model) > 1
+    yield "figures", "Figures", figures_table(metrics, method) + pictures("stage_distribution")
+    agreement = within_table(findings)
+    agreement += between_table(metrics, findings) if several else ""
+    yield "agreement", "Agreement", agreement + pictures("stages_and_lines")
+    yield (
+        "display",
+        "Lines and identifiers",
+        bias_table(findings) + pictures("position_bias", "identifier_bias")
+        if findings.display_bias
+        else "",
+    )
+    yield (
+        "accuracy",
+        "Accuracy",
+        accuracy_table(findings) + pictures("accuracy_and_abstention")
+        if findings.correctness
+        else "",
+    )
+    critics = calibration_table(findings) if findings.calibration else ""
+    critics += pictures("calibration_truth", "calibration_others", "critic_agreement")
+    yield "critics", "Critics", critics
+    rubrics = rubric_table(findings) if findings.rubrics else ""
+    yield "rubrics", "Rubrics", rubrics + pictures("rubric_quality", "swap_deltas")
+    yield "drift", "Drift", drift_table(findings) + pictures("drift") if findings.drift else ""
+    evidence = evidence_section(report.rows, findings, report.tables) if findings.evidence else ""
+    yield "evidence", "Evidence", pictures("evidence") + evidence
+    yield "refusals", "Refusals", refusal_table(findings) if findings.refusals else ""
 
 
 def _head(experiment: Experiment) -> str:
     chips = [
         experiment.task_type,
-        f"{len(experiment.models)} models",
-        f"{experiment.samples} samples",
-        f"{len(experiment.evidence)} pieces of evidence",
+        _count(len(experiment.models), "model"),
+        _count(experiment.samples, "sample"),
+        f"{_count(len(experiment.evidence), 'piece')} of evidence",
         f"{experiment.evidence_view} view",
         f"{experiment.scale_size} stages",
         f"{experiment.method} verdicts",
@@ -63,74 +146,66 @@ def _head(experiment: Experiment) -> str:
     return render_head(experiment.experiment_tag, experiment.concept, chips)
 
 
-def _tiles(overall: Figures) -> str:
-    return render_tiles(
-        [
-            Tile("Scores", f"{overall.scores:,}", f"{overall.missing:,} missing"),
-            *(
-                Tile(_COLUMNS[name], *_value_and_interval(name, getattr(overall, name)))
-                for name in _TILES
-            ),
-        ]
-    )
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def _figures(metrics: Metrics) -> str:
-    truth = metrics.overall.accuracy.value is not None
-    columns = {**_COLUMNS, **(_TRUTH_COLUMNS if truth else {})}
-    return render_table(
-        "Figures by model",
-        "Below each figure its 95 % interval, over samples, since the scores of a sample share a"
-        " rubric; then n, the scores it rests on, and in how many samples. Swaps are not among"
-        " them. The entropy is corrected for the bias of few samples.",
-        ("Model", "Scores", *columns.values()),
-        [_row(figures, columns) for figures in (*metrics.by_model, metrics.overall)],
-    )
+def _notices(report: Report) -> Iterator[str]:
+    """What must be known before any figure is read."""
+    experiment, findings = report.rows.experiment, report.findings
+    simulated = [model for model in experiment.models if model.startswith(_SIMULATED)]
+    if simulated:
+        which = "All models" if len(simulated) == len(experiment.models) else ", ".join(simulated)
+        yield (
+            "<div class='simulated' role='note'><strong>SIMULATED</strong><p>"
+            f"{escape(which)} answered by chance, to try things out: nothing here says anything"
+            " about a language model.</p></div>"
+        )
+    if findings.rubrics_differ:
+        yield _caution(
+            "Each sample judged on a rubric that its model wrote for it: stage 3 of one rubric is"
+            " not stage 3 of another. Agreement, differences between models and accuracy compare"
+            " ranks on different scales, and part of what they show is the rubrics. Swaps, or a"
+            " given rubric, tell the two apart."
+        )
+    if findings.mixed_truth_bundles:
+        yield _caution(
+            f"{findings.mixed_truth_bundles:,} of {_count(findings.bundles, 'bundle')} hold pieces"
+            " with different truths: their verdicts count for no accuracy."
+        )
+    if report.rows.status != "finished":
+        yield _caution("The run is not finished: these are the figures so far.")
 
 
-def _row(figures: Figures, columns: Iterable[str]) -> list[str]:
-    cells = [f"{figures.scores:,}<small>{figures.missing:,} missing</small>"]
-    for name in columns:
-        value, below = _value_and_interval(name, getattr(figures, name))
-        found: Estimate = getattr(figures, name)
-        rests_on = f"n {found.observations:,} in {found.clusters:,}" if found.observations else ""
-        cells.append(f"{value}<small>{escape(below)}</small><small>{rests_on}</small>")
-    return [escape(figures.model), *cells]
+def _caution(text: str) -> str:
+    return f"<p class='caution' role='note'><strong>Caution.</strong> {escape(text)}</p>"
 
 
-def _pictures(charts: Sequence[Chart]) -> str:
+def _pictures(drawings: Iterable[Drawing]) -> str:
     cards = "".join(
-        f"<figure class='card' role='img' aria-label='{escape(chart.title, quote=True)}'>"
-        f"<h2>{escape(chart.title)}</h2>{as_html(chart)}"
-        f"<figcaption>{escape(chart.note)}</figcaption></figure>"
-        for chart in charts
+        f"<figure class='card'><h2>{escape(drawing.chart.title)}</h2><div class='plot' role='img'"
+        f" aria-label='{escape(drawing.chart.title, quote=True)}'>{as_html(drawing.chart)}</div>"
+        f"<figcaption>{escape(drawing.chart.note)}</figcaption>{_downloads(drawing)}</figure>"
+        for drawing in drawings
     )
-    return f"<section class='grid'>{cards}</section>"
+    return f"<section class='grid'>{cards}</section>" if cards else ""
 
 
-def _value_and_interval(name: str, found: Estimate) -> tuple[str, str]:
-    """The figure and its interval, each as text."""
-
-    def format_value(value: float) -> str:
-        return f"{value:.1%}" if name in _RATES else f"{value:.2f}"
-
-    if found.value is None:
-        return "–", ""
-    if found.low is None or found.high is None:
-        return format_value(found.value), ""
-    return format_value(found.value), f"{format_value(found.low)} – {format_value(found.high)}"
+def _downloads(drawing: Drawing) -> str:
+    """The files of a chart, in the page itself, so that it can be sent alone."""
+    links = " ".join(
+        f"<a download='{drawing.chart.name}.{form.lower()}'"
+        f" href='data:{kind};base64,{b64encode(drawing.files[form.lower()]).decode()}'>{form}</a>"
+        for form, kind in _FORMS
+    )
+    return f"<p class='files'>{links}</p>"
 
 
 PAGE, FIGURES = "report.html", "metrics.json"
 
 
-def metrics_of(rows: ExperimentRows) -> Metrics:
-    """Every figure of an experiment."""
-    return _measure_scores(rows.experiment, list(scores_of(make_tables(rows)["scores"])))
-
-
 def write_report(rows: ExperimentRows, folder: Path) -> list[Path]:
-    """Write the page, its figures and each plot as PNG and SVG; returns the files."""
+    """Write the page, its figures, and each plot as PNG, SVG and CSV; returns the files."""
     require_matplotlib()
     written = []
     try:
@@ -144,20 +219,15 @@ def write_report(rows: ExperimentRows, folder: Path) -> list[Path]:
 
 
 def _files(rows: ExperimentRows) -> Iterator[tuple[str, bytes]]:
-    scores = list(scores_of(make_tables(rows)["scores"]))
-    metrics = _measure_scores(rows.experiment, scores)
-    charts = charts_of(metrics, scores)
-    updated = f"{rows.updated_at:%Y-%m-%d %H:%M} UTC"
-    yield PAGE, render_report(rows.experiment, metrics, charts, updated).encode()
-    yield FIGURES, orjson.dumps(metrics_as_json(metrics), option=orjson.OPT_INDENT_2) + b"\n"
-    for chart in charts:
-        yield f"plots/{chart.name}.png", as_png(chart)
-        yield f"plots/{chart.name}.svg", as_svg(chart)
-
-
-def _measure_scores(experiment: Experiment, scores: list[Score]) -> Metrics:
-    return measure(
-        scores,
-        tag=experiment.experiment_tag,
-        scale_size=experiment.scale_size,
-    )
+    report = make_report(rows)
+    scores = list(scores_of(report.tables["scores"]))
+    drawings = [
+        Drawing(chart, {"png": as_png(chart), "svg": as_svg(chart), "csv": as_csv(chart)})
+        for chart in charts_of(report.metrics, report.findings, scores)
+    ]
+    yield PAGE, render_report(report, drawings).encode()
+    figures = metrics_as_json(report.metrics) | {"findings": to_json(report.findings)}
+    yield FIGURES, orjson.dumps(figures, option=orjson.OPT_INDENT_2) + b"\n"
+    for drawing in drawings:
+        for ending, body in drawing.files.items():
+            yield f"plots/{drawing.chart.name}.{ending}", body
