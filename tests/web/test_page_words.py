@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from quire.web.page_words import ago, cents, code, shares, with_query
+from quire.web.page_words import ago, cents, code, shares, show_controls, with_query
 
 NOW = datetime(2026, 11, 18, tzinfo=UTC)
 
@@ -42,3 +42,11 @@ def test_commands_in_a_line_are_code_and_all_of_it_is_escaped() -> None:
 )
 def test_money_on_a_button_is_short(pico: int, shown: str) -> None:
     assert cents(pico) == shown
+
+
+def test_marks_that_turn_the_direction_are_visible_and_others_stay() -> None:
+    text = "invoice\u202efdp.exe \u2066x\u2069 \x1b[31m עברית\u200f"
+
+    shown = show_controls(text)
+
+    assert shown == "invoice⟨U+202E⟩fdp.exe ⟨U+2066⟩x⟨U+2069⟩ ␛[31m עברית\u200f"

@@ -156,6 +156,7 @@ def test_hostile_text_is_shown_as_text_everywhere(tmp_path: Path) -> None:
         quoted = client.get("/runs/1/review", params={"filter": "text=';reboot"}).text
 
     for page in (*pages, filtered):
+        assert "\u202e" not in page
         assert "<script>alert" not in page
         assert "<img src=x" not in page
     assert "\x1b" not in "".join(pages)

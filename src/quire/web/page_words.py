@@ -9,7 +9,8 @@ from markupsafe import Markup, escape
 
 from quire.domain.pricing import dollars
 
-_JSON_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
+_TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # what follows is shown the other way
+_JSON_ESCAPES = {code: f"\\u{code:04x}" for code in (*map(ord, "<>&\u2028\u2029"), *_TURNING)}
 LEAST_SHARE = 0.5  # hundredths of a bar
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 
@@ -78,12 +79,18 @@ def cents(pico: int) -> str:
     return f"${usd:.4f}" if usd >= 0.0001 else dollars(pico)
 
 
-_CONTROLS = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t\r"}
+_CONTROLS: dict[int, int | str] = {
+    code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t\r"
+}
 _CONTROLS |= {0x7F: 0x2421, **dict.fromkeys(range(0x80, 0xA0), 0xFFFD)}
+_CONTROLS |= {code: f"⟨U+{code:04X}⟩" for code in _TURNING}
 
 
 def show_controls(value: Any) -> Any:
-    """A value of a template; control characters in a text become visible, as ␛ for escape."""
+    """A value of a template; control characters in a text become visible, as ␛ for escape.
+
+    So do the marks that turn the direction of what follows: a name would read as another.
+    """
     if isinstance(value, str) and not isinstance(value, Markup):
         return value.translate(_CONTROLS)
     return value
