@@ -7,6 +7,7 @@ again without knowing what was asked.
 from array import array
 from base64 import b64decode
 from collections.abc import Sequence
+from math import isfinite
 from sys import byteorder
 
 import orjson
@@ -88,6 +89,6 @@ def _vector(value: Json) -> Vector:
             vector = array("f", value)  # type: ignore[arg-type]  # refused just below
     except (ValueError, TypeError, OverflowError):
         raise Undecodable("an embedding is no list of numbers") from None
-    if not vector or not all(number - number == 0 for number in vector):
+    if not vector or not isfinite(sum(vector)):  # four bytes each cannot add up to infinity
         raise Undecodable("an embedding has no numbers, or some without end")
     return vector

@@ -16,8 +16,8 @@ def embed_text(text: str, dimensions: int = 0) -> list[float]:
     for word in _WORD.findall(text.casefold()):
         number = crc32(word.encode())
         vector[number % len(vector)] += 1.0 if number & 0x10000 else -1.0
-    length = math.sqrt(sum(number * number for number in vector)) or 1.0
-    return [round(number / length, 6) for number in vector]
+    length = math.sqrt(sum(number * number for number in vector if number)) or 1.0
+    return [round(number / length, 6) if number else 0.0 for number in vector]  # most are none
 
 
 def embedded_tokens(texts: Sequence[str]) -> int:
