@@ -1,7 +1,6 @@
 """The worker: one process's round of its seven loops, until there is nothing left to do."""
 
 import asyncio
-import gc
 import os
 import signal
 import threading
@@ -18,6 +17,7 @@ from quire.dispatch.ledger_thread import LedgerThread
 from quire.dispatch.loop_context import LoopContext, ProviderLookup, WorkerAccounts
 from quire.dispatch.notifier import Notifier
 from quire.dispatch.poller import Poller
+from quire.dispatch.rare_collections import rare_collections
 from quire.dispatch.runtime import Runtime
 from quire.dispatch.settler import Settler
 from quire.dispatch.stop_signals import stop_causes
@@ -32,10 +32,6 @@ from quire.pipeline.calls.rescue import WorkerStop
 from quire.pipeline.contexts import Contexts
 
 T = TypeVar("T")
-
-# Rows die by reference count; cycles are rare here. Looking for some after every 700 new objects,
-# as Python does by itself, costs a few percent.
-COLLECT_AFTER = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +116,7 @@ class Worker:
     async def run(self, done: Callable[[], bool], *, signals: bool = False) -> None:
         """Work until `done` says so or somebody asks to stop; what is out is waited for."""
         failure: Exception | None = None
-        with self._handle_signals() if signals else nullcontext(), _reduced_gc():
+        with self._handle_signals() if signals else nullcontext(), rare_collections():
             async with asyncio.TaskGroup() as group:
                 try:
                     await self._retry_ledger(lambda: self.sweeper.register(self._runtime.now()))
@@ -310,13 +306,3 @@ class Worker:
                 loop.remove_signal_handler(item)
             if self._exit_timer is not None:
                 self._exit_timer.cancel()
-
-
-@contextmanager
-def _reduced_gc() -> Iterator[None]:
-    before = gc.get_threshold()
-    gc.set_threshold(max(before[0], COLLECT_AFTER) if before[0] else 0, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)

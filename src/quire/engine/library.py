@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Unpack
 
+from quire.dispatch.rare_collections import rare_collections
 from quire.domain.documents import Document, LeftOut, ParsedDocument, ReadChoices, ReadOptions
 from quire.domain.errors import NotFound, SourceUnreadable, UsageError
 from quire.domain.ids import DocumentId, RunId
@@ -183,7 +184,7 @@ class Library:
             return _ingested_before(file)
         if file.parsed is None:
             raise SourceUnreadable(file.refusal)
-        with self._context.ledger.transaction() as tx:
+        with rare_collections(), self._context.ledger.transaction() as tx:
             now = self._context.runtime.now()
             return ingest(tx, file.parsed, now, reading=reading, aside=aside, keep=keep)
 

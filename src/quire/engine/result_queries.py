@@ -6,6 +6,7 @@ from datetime import datetime
 from itertools import islice
 from typing import NamedTuple
 
+from quire.dispatch.rare_collections import rare_collections
 from quire.domain.data import Json
 from quire.domain.ids import RunId
 from quire.engine.context import EngineContext
@@ -47,7 +48,7 @@ class ResultQueries:
         since: Since = None,
     ) -> list[dict[str, Json]]:
         """The results of a run's last stage, or of another, as flat rows."""
-        with self.table(run, row_filter(only, since), stage) as table:
+        with rare_collections(), self.table(run, row_filter(only, since), stage) as table:
             return table.as_mappings()
 
     @contextmanager
