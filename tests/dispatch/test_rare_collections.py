@@ -9,6 +9,7 @@ import pytest
 
 import quire
 from quire.dispatch.rare_collections import COLLECT_AFTER, rare_collections
+from quire.domain.data import Json
 
 USUAL = (700, 10, 10)
 
@@ -46,7 +47,7 @@ def test_whoever_collects_by_hand_goes_on_doing_so() -> None:
 
 def test_documents_and_rows_pass_without_a_look_for_garbage(tmp_path: Path) -> None:
     small, large = (_write_rows(tmp_path / f"{count}.jsonl", count) for count in (1, 3000))
-    schema = {"type": "object", "properties": {"word_count": {"type": "integer"}}}
+    schema: dict[str, Json] = {"type": "object", "properties": {"word_count": {"type": "integer"}}}
     looks: list[object] = []
     with quire.open(tmp_path / "ledger.db") as engine:
         engine.run(schema=schema, model="simulated/small", over=engine.ingest(small)).rows()

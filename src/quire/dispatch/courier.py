@@ -189,6 +189,8 @@ class Courier:
 
     def _announce(self) -> None:
         """Wake whoever waits for calls, once a group came back."""
+        if self.returned.is_set():
+            return
         now = self._runtime.now()
         if self._is_group(now):
             self.returned.set()

@@ -69,9 +69,8 @@ def _read_facts(
     tx: Transaction, source: ResultSource, rows: Sequence[ExportRow | StageOutcome]
 ) -> Iterator[RowFacts]:
     """What else is known of some rows, read at once; while one is asked again, who rejected it."""
-    asked = [row for row in rows if row.task_id]
-    calls = tx.results.calls_of_tasks([row.task_id for row in asked if row.task_id])
-    waiting = [row for row in asked if row.review_state is None and row.state != TaskState.DONE]
+    calls = tx.results.calls_of_tasks([row.task_id for row in rows if row.task_id])
+    waiting = [row for row in rows if row.review_state is None and row.state != TaskState.DONE]
     rejected = tx.results.rejections_of_tasks([row.task_id for row in waiting if row.task_id])
     began = to_micros(source.run.created_at)
     return stream_named_tuples(RowFacts, _row_facts(rows, calls, rejected, began))
@@ -91,7 +90,11 @@ def _row_facts(
         if review is None and task in rejected:
             review = ReviewState.REJECTED
             _, reviewer, at = rejected[task]
-        changed = max(began, changed, row.created_at or 0, at or 0)
+        created = row.created_at or 0
+        if at is None and created >= changed >= began:  # as nearly always: it was answered last
+            changed = created
+        else:
+            changed = max(began, changed, created, at or 0)
         yield (
             attempts,
             to_usd(cost),

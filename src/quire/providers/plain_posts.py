@@ -115,10 +115,20 @@ class PlainPost:
 
     async def __aenter__(self) -> Response | PlainAnswer:
         """Send it, and wait for its answer, or the head of it."""
+        place = self._place
         try:
-            self._connection = await self._connect()
-            return await self._exchange(self._connection)
+            connection = await self._connector.connect(place.request, [], self._timeout)
+            self._connection = connection
+            protocol = connection.protocol
+            assert isinstance(protocol, AnswerHandler)
+            assert protocol.transport is not None
+            head = f"{place.head}{hdrs.CONTENT_LENGTH}: {len(self._body)}\r\n\r\n"
+            answer = protocol.expect_answer()
+            protocol.transport.writelines((head.encode(), self._body))
+            return await answer or await self._read_answer(protocol)
         except BaseException as error:
+            if isinstance(error, TimeoutError) and self._connection is None:
+                raise aiohttp.ConnectionTimeoutError("not connected in time") from error
             self._leave(error)
             if isinstance(error, OSError) and not isinstance(
                 error, aiohttp.ClientError | TimeoutError
@@ -134,21 +144,6 @@ class PlainPost:
     ) -> None:
         """Keep the connection, if all that was said on it was heard."""
         self._leave(error)
-
-    async def _connect(self) -> Connection:
-        try:
-            return await self._connector.connect(self._place.request, [], self._timeout)
-        except TimeoutError as error:
-            raise aiohttp.ConnectionTimeoutError("not connected in time") from error
-
-    async def _exchange(self, connection: Connection) -> Response | PlainAnswer:
-        protocol = connection.protocol
-        assert isinstance(protocol, AnswerHandler)
-        assert protocol.transport is not None
-        head = f"{self._place.head}{hdrs.CONTENT_LENGTH}: {len(self._body)}\r\n\r\n"
-        answer = protocol.expect_answer()
-        protocol.transport.writelines((head.encode(), self._body))
-        return await answer or await self._read_answer(protocol)
 
     async def _read_answer(self, protocol: AnswerHandler) -> Response:
         """The head of an answer that aiohttp reads."""

@@ -4,11 +4,12 @@ import asyncio
 import io
 import os
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, aclosing
 from datetime import datetime
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -77,13 +78,13 @@ class Transport:
         self._plain_urls: dict[str, bool] = {}  # whether calls there need no session
         self._tls_ports: dict[str, bool] = {}  # where a plain call was cut off
 
-    async def post(self, request: HttpRequest) -> HttpResponse:
+    def post(self, request: HttpRequest) -> Coroutine[Any, Any, HttpResponse]:
         """Carry one call and read its answer, however long it takes, or raise ProviderError.
 
         An answer that breaks off, or is packed in a way we do not speak, is paid for all the same:
         it is given as it came, with its problem.
         """
-        return await self._send(request, request.body, None)
+        return self._send(request, request.body, None)
 
     async def exchange(self, request: HttpRequest, upload: Upload = ()) -> HttpResponse:
         """Make one exchange and return it, whatever its status; raise where the network failed."""

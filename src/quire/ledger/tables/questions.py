@@ -3,6 +3,8 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from quire.domain.ids import AttemptId, DocumentId, ResultId, StageId, TaskId
@@ -134,7 +136,15 @@ class Questions(Table):
 
     def add_questions(self, rows: Sequence[QuestionRow]) -> int:
         """Say who asks new questions; returns how many: another worker may have been quicker."""
-        return self._connection.run_many("add_questions", rows)
+        return sum(
+            self._connection.run_many(
+                "add_questions",
+                [(content, task) for _, content, _, task in asked],
+                question=question,
+                stage=stage,
+            )
+            for (question, stage), asked in groupby(rows, itemgetter(0, 2))
+        )
 
     def take_over_questions(self, rows: Sequence[QuestionRow]) -> None:
         """Say who asks questions of a stage now."""

@@ -4,6 +4,8 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias
 
 from quire.domain.data import Json, stored_json, stream_named_tuples, to_named_tuples
@@ -20,6 +22,7 @@ from quire.ledger.tables.table import Table
 AcceptedAnswer: TypeAlias = tuple[
     TaskId, int, AttemptId, str, str, tuple[ReadingNote, ...], StageId, int, int | None
 ]
+_GATES_AND_STAGE = itemgetter(3, 6)  # which nearly all that are accepted together share
 
 
 class ExportRow(NamedTuple):
@@ -166,8 +169,13 @@ class Results(Table):
 
     def add_results(self, results: Sequence[AcceptedAnswer], now: datetime) -> None:
         """Keep accepted answers; a task that has a current one already breaks the transaction."""
-        rows = [(*answer[:5], notes_json(answer[5]), *answer[6:]) for answer in results]
-        self._connection.run_many("add_results", rows, created_at=to_micros(now))
+        at = to_micros(now)
+        for (gates, stage), answers in groupby(results, _GATES_AND_STAGE):
+            rows = [
+                (task, version, attempt, data, notes_json(notes) if notes else "", bits, rank)
+                for task, version, attempt, _, data, notes, _, bits, rank in answers
+            ]
+            self._connection.run_many("add_results", rows, created_at=at, gates=gates, stage=stage)
 
     def tasks_with_results(self, tasks: Sequence[TaskId]) -> set[TaskId]:
         """Which of these tasks have a current result."""

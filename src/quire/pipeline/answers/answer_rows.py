@@ -30,8 +30,10 @@ def answer_rows(
     rows: list[AcceptedAnswer] = []
     for member in members:
         verdict = verdicts[member.wire_id]
-        bits = acceptance_bits(member.tries, verdict.notes, strayed=strayed)
-        rank = inbox_rank(spec, stage, bits) if bits else plain_rank
+        bits, rank = 0, plain_rank
+        if strayed or member.tries or verdict.notes:  # of most there is nothing to say
+            bits = acceptance_bits(member.tries, verdict.notes, strayed=strayed)
+            rank = inbox_rank(spec, stage, bits)
         head = (member.task_id, member.sent_version, attempt, version)
         rows.append((*head, _json_text(verdict.data), verdict.notes, stage, bits, rank))
     return rows

@@ -3,9 +3,9 @@
 SELECT content, stage_id, task_id FROM questions WHERE question = :question AND content IN (:contents...) ORDER BY content, stage_id
 
 -- name: add_questions
--- rows: question int, content int, stage_id int, task_id int
+-- rows: content int, task_id int
 INSERT INTO questions (question, content, stage_id, task_id)
-SELECT rows.question, rows.content, rows.stage_id, rows.task_id FROM rows
+SELECT :question, rows.content, :stage, rows.task_id FROM rows
 
 -- name: take_over_questions
 -- rows: question int, content int, stage_id int, task_id int

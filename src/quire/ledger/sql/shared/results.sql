@@ -1,7 +1,8 @@
 -- name: add_results
--- rows: task_id int, version int, attempt_id int, gate_version text, data text, notes text, stage_id int, review_reasons int, review_rank int
+-- No notes are sent as empty ones: binding NULL for every row is slow on SQLite.
+-- rows: task_id int, version int, attempt_id int, data text, notes text, review_reasons int, review_rank int
 INSERT INTO results (task_id, version, attempt_id, gate_version, data, notes, stage_id, review_reasons, review_rank, created_at, origin)
-SELECT rows.task_id, rows.version, rows.attempt_id, rows.gate_version, rows.data, rows.notes, rows.stage_id, rows.review_reasons, rows.review_rank, :created_at, 'model' FROM rows
+SELECT rows.task_id, rows.version, rows.attempt_id, :gates, rows.data, nullif(rows.notes, ''), :stage, rows.review_reasons, rows.review_rank, :created_at, 'model' FROM rows
 
 -- name: tasks_with_results
 SELECT task_id FROM results WHERE task_id IN (:ids...) AND superseded_at IS NULL
