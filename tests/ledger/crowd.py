@@ -48,6 +48,46 @@ SELECT 7, :first + i, :stage, :first + i FROM n"""
 CONTENTS = """
 INSERT INTO contents (number, block_id) SELECT :first + i, :first + i FROM n"""
 
+DOCUMENTS = """
+INSERT INTO documents (id, workspace_id, source_uid, source_type, source_filesize, source_locator,
+    title, uploaded_at, conv_uid, conv_parsing_tool, conv_representation_type, conv_total_blocks,
+    conv_block_type_freq, conv_total_characters)
+SELECT :first + i, 'local', 'u' || CAST(i AS TEXT), 'md', 1, 'p' || CAST(i AS TEXT),
+    'Paper ' || CAST(i AS TEXT), 0, 'u' || CAST(i AS TEXT), 't', 'r', 3, '{}', 9 FROM n"""
+SOURCES = """
+INSERT INTO sources (workspace_id, document_id, place, path, title, options, stamp, read_at)
+SELECT 'local', :first + i, 'p' || CAST(i AS TEXT), 'p', 't', '{}', '', 0 FROM n"""
+EVENTS = """
+INSERT INTO events (workspace_id, run_id, at, kind, detail)
+SELECT 'local', :run, 0, 'progress', '' FROM n"""
+FAILED = "UPDATE tasks SET state = 'failed' WHERE state = 'ready'"
+
+
+EARLIER_RUN = (
+    "INSERT INTO runs (id, workspace_id, run_key, recipe, model, policy, state, created_at)"
+    " SELECT -1, workspace_id, run_key, recipe, model, policy, state, 0 FROM runs",
+    "INSERT INTO stages (id, run_id, name, state) VALUES (-1, -1, 'extract', 'open')",
+    "INSERT INTO lanes (id, workspace_id, run_id, stage_id, model, route)"
+    " VALUES (-1, 'local', -1, -1, 'simulated/small', 'direct')",
+)
+
+
+def fill_lists(ledger: Ledger, place: Place, count: int) -> None:
+    """Add so many documents and events, and let what a run still owes have failed.
+
+    As many calls of an earlier run stand before all of its own.
+    """
+    raw = Raw(ledger.url)
+    for text in EARLIER_RUN:
+        raw.rows(text)
+    _insert(raw, REQUESTS, {"first": 0, "count": count, "lane": -1, "pack": 1})
+    for text in (DOCUMENTS, SOURCES, EVENTS):
+        _insert(raw, text, {"first": FIRST, "count": count, "run": place.run})
+    raw.rows(FAILED)
+    if raw.dialect == "postgres":
+        raw.rows("VACUUM ANALYZE")
+    raw.close()
+
 
 def fill_ledger(ledger: Ledger, tasks: int) -> Place:
     """Make a run of so many tasks, the first half done; on PostgreSQL its statistics are fresh."""

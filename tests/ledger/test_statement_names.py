@@ -44,6 +44,7 @@ SEVERAL = {
     "Requests.add_requests": "a request and its members",
     "Results.task_history": "what was read, asked and said of some tasks",
     "Tallies.fold_tallies": "rows are taken out, and their sums put back",
+    "Views.list_requests": "the next ones of each lane, then the first of these",
     "Wallets.add_entry": "a wallet is always the sum of its entries",
     "Webhooks.remove_webhook": "a webhook, and what it was still to be told",
     "Webhooks.note_delivery": "the outbox and the webhook together",

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from quire.domain.ids import RunId
 from quire.engine import Engine
 from quire.engine.context import make_context
 from quire.engine.result_pages import MOST_LOOKED_AT, ResultFilter
 from quire.ledger.ledger import open_ledger
 from quire.settings import Settings
-from tests.ledger.crowd import fill_ledger
+from tests.ledger.crowd import FIRST, PACK, fill_ledger, fill_lists
 
 pytestmark = pytest.mark.soak
 
@@ -24,7 +25,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     """An engine on a ledger with a million results, and as many tasks that wait."""
     place = str(tmp_path / "quire.db")
     ledger = open_ledger(place, durable=False)
-    fill_ledger(ledger, 2 * RESULTS)
+    fill_lists(ledger, fill_ledger(ledger, 2 * RESULTS), RESULTS)
     with Engine(make_context(Settings(ledger=place), ledger)) as opened:
         yield opened
 
@@ -55,3 +56,27 @@ def test_pages_of_a_million_results_are_there_at_once(
     tell(f"the strip of {strip.packs:,} packs: {time.perf_counter() - began:.2f} s")
     assert strip.packs == RESULTS // 10
     assert len(strip.bins) <= 600
+
+
+def test_lists_beside_a_million_results_are_there_at_once(
+    engine: Engine, tell: Callable[[str], None]
+) -> None:
+    middle = FIRST + RESULTS // PACK // 2
+    lists: dict[str, Callable[[], object]] = {
+        "documents": lambda: engine.listings.documents(2 * FIRST, 51),
+        "documents further on": lambda: engine.listings.documents(FIRST + RESULTS // 2, 51),
+        "titles to jump to": lambda: engine.listings.newest_titles(5_000),
+        "documents in use": lambda: engine.listings.count_usual(10_001),
+        "calls": lambda: engine.queries.requests(RunId(1), 0, 51),
+        "calls further on": lambda: engine.queries.requests(RunId(1), middle, 51),
+        "events": lambda: engine.queries.events(RunId(1), 200),
+        "failures": lambda: engine.queries.failures(RunId(1)),
+        "decisions": lambda: engine.review.decisions(1),
+    }
+    for name, look in lists.items():
+        began = time.perf_counter()
+        look()
+        took = time.perf_counter() - began
+        tell(f"{name}: {took:.3f} s")
+
+        assert took < SECONDS, name

@@ -39,6 +39,16 @@ class Listings:
         with self._context.ledger.snapshot() as tx:
             return _list_documents(tx, tx.list_pages.documents_before(before, limit))
 
+    def newest_titles(self, most: int) -> list[tuple[DocumentId, str]]:
+        """What the newest documents are called."""
+        with self._context.ledger.snapshot() as tx:
+            return tx.list_pages.newest_titles(most)
+
+    def count_usual(self, most: int) -> tuple[int, int]:
+        """How many documents a run is about that does not say, up to so many, and their blocks."""
+        with self._context.ledger.snapshot() as tx:
+            return tx.list_pages.count_usual(most)
+
     def document(self, number: int) -> ListedDocument:
         """One document."""
         with self._context.ledger.snapshot() as tx:

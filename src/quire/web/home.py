@@ -15,6 +15,7 @@ from quire.web.short_memory import ShortMemory
 
 router = APIRouter()
 RUNS = 20  # listed
+MOST_NAMED = 1_000  # documents that a first visit is told of
 KEPT = timedelta(seconds=1)
 Show = Literal["all", "running", "needs"]
 HomeMemory = ShortMemory[tuple[list[RunLine], list[PersonNeed]]]
@@ -64,4 +65,4 @@ def _read(engine: Engine, show: Show) -> tuple[list[RunLine], list[PersonNeed]]:
 
 
 def _welcome(engine: Engine) -> Welcome:
-    return Welcome(len(engine.keys.listing().keys), len(engine.documents()))
+    return Welcome(len(engine.keys.listing().keys), len(engine.listings.newest_titles(MOST_NAMED)))

@@ -14,6 +14,7 @@ from quire.web.pages import TABS, render
 
 router = APIRouter()
 MOST = 30  # places that are listed
+MOST_TITLES = 5_000  # of documents that are looked through, the newest
 _NUMBERED = re.compile(r"(run|document|doc|call|task|audit)?[ #:]*(\d{1,15})", re.IGNORECASE)
 _PLACES = {
     "run": "/runs/{}",
@@ -54,7 +55,9 @@ def jump(
 def _list(
     request: Request, principal: Principal, asked: str, found: list[JumpPlace]
 ) -> HTMLResponse:
-    return render(request, "jump.html", principal, asked=asked, found=found[:MOST])
+    return render(
+        request, "jump.html", principal, asked=asked, found=found[:MOST], titles=MOST_TITLES
+    )
 
 
 def _is_there(engine: Engine, kind: str | None, number: int) -> bool:
@@ -72,11 +75,12 @@ def _find(engine: Engine, words: str) -> list[JumpPlace]:
     """Pages, runs, schemas, recipes and documents whose name contains a text."""
     runs = [(run.id, engine.queries.head(run.id).name) for run in engine.runs(200)]
     recipes = RecipeList(engine.registry).lines()
+    titles = reversed(engine.listings.newest_titles(MOST_TITLES))
     every = [
         *(JumpPlace("page", tab.name, tab.path) for tab in TABS),
         *(JumpPlace("run", f"{number} · {name}", f"/runs/{number}") for number, name in runs),
         *(JumpPlace("schema", s.label, f"/new?schema={s.label}") for s in engine.schemas()),
         *(JumpPlace("recipe", line.name, f"/recipes/{line.name}") for line in recipes),
-        *(JumpPlace("document", d.title, f"/documents/{d.id}") for d in engine.documents()),
+        *(JumpPlace("document", title, f"/documents/{number}") for number, title in titles),
     ]
     return [place for place in every if words in place.name.casefold()]

@@ -18,6 +18,7 @@ from quire.web.pages import render
 
 router = APIRouter()
 LISTED = 50  # documents to choose from, the newest
+MOST_COUNTED = 10_000  # documents in use; beyond that it is "more than"
 PEEKED = 3  # blocks that are shown
 SHOWN = 600  # characters of each
 BLANK: dict[str, object] = {
@@ -34,6 +35,7 @@ class UsualDocuments(NamedTuple):
 
     documents: int
     blocks: int
+    more: bool  # there are others that were not counted
 
 
 class ModelChoice(NamedTuple):
@@ -74,9 +76,8 @@ def new_run(
 
 
 def _count_usual(engine: Engine) -> UsualDocuments:
-    with engine.ledger.snapshot() as tx:
-        usual = sorted(tx.documents.usual_documents())
-        return UsualDocuments(len(usual), tx.documents.count_blocks(usual) if usual else 0)
+    documents, blocks = engine.listings.count_usual(MOST_COUNTED + 1)
+    return UsualDocuments(documents, blocks, more=documents > MOST_COUNTED)
 
 
 def _list_documents(engine: Engine, chosen: Sequence[int]) -> list[dict[str, object]]:

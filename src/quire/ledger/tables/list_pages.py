@@ -45,6 +45,15 @@ class ListPages(Table):
         rows = self._run("documents_before", before=before, limit=limit)
         return [_to_document(row) for row in rows]
 
+    def newest_titles(self, most: int) -> list[tuple[DocumentId, str]]:
+        """What the newest documents are called."""
+        return [(row[0], row[1]) for row in self._run("newest_titles", most=most)]
+
+    def count_usual(self, most: int) -> tuple[int, int]:
+        """How many documents a run is about that does not say, up to so many, and their blocks."""
+        ((documents, blocks),) = self._run("count_usual", most=most)
+        return documents, blocks
+
     def documents_put_aside(self, documents: list[DocumentId]) -> set[DocumentId]:
         """Which of some documents are only for the runs that name them."""
         return set(self._column("documents_put_aside", ids=documents)) if documents else set()

@@ -29,3 +29,7 @@ FROM request_tasks rt
 CROSS JOIN LATERAL (SELECT id, state, version, calls, block_id FROM tasks WHERE id = rt.task_id AND workspace_id = :workspace OFFSET 0) AS t
 LEFT JOIN LATERAL (SELECT block_index, block_type, content FROM blocks WHERE id = t.block_id AND workspace_id = :workspace OFFSET 0) AS b ON true
 WHERE rt.request_id IN (:ids...) ORDER BY rt.request_id, rt.ordinal
+
+-- name: calls_after
+-- In the order of the index: an equal lane would let it walk through the calls of other runs by their key.
+SELECT id FROM requests WHERE (lane_id + 0, id) > (:lane, :after) AND lane_id + 0 <= :lane ORDER BY lane_id + 0, id LIMIT :limit

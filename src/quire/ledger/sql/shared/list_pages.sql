@@ -3,6 +3,17 @@
 SELECT id, source_uid, source_type, source_filesize, source_total_characters, source_locator, title, uploaded_at, conv_uid, conv_parsing_tool, conv_representation_type, conv_total_blocks, conv_block_type_freq, conv_total_characters
 FROM documents WHERE workspace_id = :workspace AND purged_at IS NULL AND id < :before ORDER BY id DESC LIMIT :limit
 
+-- name: newest_titles
+-- What the newest documents are called.
+SELECT id, title FROM documents WHERE workspace_id = :workspace AND purged_at IS NULL ORDER BY id DESC LIMIT :most
+
+-- name: count_usual
+-- How many documents a run is about that does not say, and their blocks; so many of them are looked at, and no more.
+SELECT count(*), coalesce(CAST(sum(u.blocks) AS INTEGER), 0) FROM (
+    SELECT d.conv_total_blocks AS blocks FROM documents d WHERE d.workspace_id = :workspace AND d.purged_at IS NULL AND d.aside = 0
+      AND EXISTS (SELECT 1 FROM sources s WHERE s.workspace_id = :workspace AND s.document_id = d.id AND s.retired_at IS NULL)
+    ORDER BY d.id DESC LIMIT :most) AS u
+
 -- name: documents_put_aside
 -- Which of some documents are for the runs that name them.
 SELECT id FROM documents WHERE workspace_id = :workspace AND id IN (:ids...) AND aside = 1

@@ -131,7 +131,11 @@ WHERE a.state = 'open' AND a.worker_id IS NOT NULL AND l.workspace_id = :workspa
 SELECT q.id FROM requests q JOIN lanes l ON l.id = q.lane_id
 WHERE l.workspace_id = :workspace AND l.id = :lane AND q.state = 'queued' AND q.render_version <> :version AND q.body IS NULL
 
--- name: list_requests
+-- name: calls_after
+-- The next requests of a lane, whatever state they are in.
+SELECT id FROM requests WHERE lane_id + 0 = :lane AND id > :after ORDER BY id LIMIT :limit
+
+-- name: request_lines
 -- A member that was judged and has no verdict was accepted: the usual case is not written down. What nobody could read
 -- as an answer was not judged: of that it is not known why the model stopped.
 SELECT q.id, q.kind, q.tasks, q.max_output, q.state, q.sent, q.purged_at,
@@ -151,7 +155,7 @@ SELECT q.id, q.kind, q.tasks, q.max_output, q.state, q.sent, q.purged_at,
         WHERE rt.request_id = q.id),
     q.stray_ids, (SELECT s.name FROM stages s WHERE s.id = l.stage_id), l.model
 FROM requests q JOIN lanes l ON l.id = q.lane_id
-WHERE l.workspace_id = :workspace AND l.run_id = :run AND q.id > :after ORDER BY q.id LIMIT :limit
+WHERE l.workspace_id = :workspace AND q.id IN (:ids...) ORDER BY q.id
 
 -- name: get_request
 SELECT q.id, l.run_id, l.stage_id, q.kind, q.tasks, q.max_output, q.state, q.sent, q.payload_hash, q.body, q.purged_at, q.stray_ids

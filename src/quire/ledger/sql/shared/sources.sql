@@ -14,8 +14,9 @@ SELECT id, document_id, place, path, title, options, stamp, read_at, retired_at
 FROM sources WHERE workspace_id = :workspace AND place IN (:places...) AND retired_at IS NULL ORDER BY id
 
 -- name: sources_of_documents
-SELECT id, document_id, place, path, title, options, stamp, read_at, retired_at
-FROM sources WHERE workspace_id = :workspace AND document_id IN (:documents...) ORDER BY id
+-- By way of the documents: by its own workspace alone SQLite would read every source there is.
+SELECT s.id, s.document_id, s.place, s.path, s.title, s.options, s.stamp, s.read_at, s.retired_at
+FROM documents d JOIN sources s ON s.document_id = d.id WHERE d.workspace_id = :workspace AND d.id IN (:documents...) ORDER BY s.id
 
 -- name: sources_of_run
 -- All that the documents of a run were ever read from.
