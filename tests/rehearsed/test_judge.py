@@ -57,7 +57,7 @@ def die(warm: list[str], here: Rehearsed, clock: PacedClock, run: int, point: st
 def test_a_pilot_that_is_killed_and_started_again_adds_up(
     here: Rehearsed, clock: PacedClock, warm: list[str], tmp_path: Path, kind: str
 ) -> None:
-    path = write_pilot(tmp_path, kind, VENDORS, samples=4, evidence=5)
+    path = write_pilot(tmp_path, kind, VENDORS, samples=2, evidence=3)
     run = start_experiment(here.engine, path, route="batch", min_batch_size=2)
 
     ended = [die(warm, here, clock, run.id, point) for point in DEATHS]
