@@ -118,6 +118,18 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
         {"stage": 1, "review": "unreviewed", "rank": 2, "after": 5_000, "limit": 50},
         "results_inbox",
     ),
+    "newer_inbox_entries": (
+        {"stage": 1, "review": "unreviewed", "rank": 2, "before": 5_000, "limit": 50},
+        "results_inbox",
+    ),
+    "scored_inbox_entries": (
+        {"stage": 1, "review": "unreviewed", "score": 500, "after": 5_000, "limit": 50},
+        "results_scored",
+    ),
+    "later_scored_inbox_entries": (
+        {"stage": 1, "review": "unreviewed", "score": 500, "limit": 50},
+        "results_scored",
+    ),
     "later_inbox_entries": (
         {"stage": 1, "review": "unreviewed", "rank": 2, "limit": 50},
         "results_inbox",

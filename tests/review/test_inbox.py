@@ -67,6 +67,40 @@ def test_what_was_accepted_after_a_refusal_comes_before_the_rest(world: Worlds) 
     assert (counts.left, counts.decided, counts.capped) == (8, 0, False)
 
 
+@pytest.mark.parametrize("limit", [50, 3, 1])
+def test_results_come_in_the_order_that_is_asked_for(world: Worlds, limit: int) -> None:
+    here = world()
+    here.ingest(sentences(4), "one")
+    here.ingest([f"{text} Again." for text in sentences(3)], "two")
+    run = here.run(pack_size=3)
+    whole = tasks(here, run)
+    scores = {whole[5]: 100, whole[1]: 900, whole[2]: 100}
+    with here.engine.ledger.transaction() as tx:
+        tx.inbox.rank_criticised([(TaskId(task), 0, score) for task, score in scores.items()])
+    set_reasons(here, {TaskId(whole[6]): 1})
+    left = [task for task in whole if task not in scores]
+
+    assert tasks(here, run, "order=need", limit=limit)[0] == whole[6]
+    assert tasks(here, run, "order=oldest", limit=limit) == whole
+    assert tasks(here, run, "order=newest", limit=limit) == whole[::-1]
+    by_score = [whole[2], whole[5], whole[1], *left]
+    assert tasks(here, run, "order=score", limit=limit) == by_score
+    assert tasks(here, run, "order=document", limit=limit) == sorted(whole)
+    run.approve(whole[3], who="Ada")
+    assert tasks(here, run, "order=document", limit=limit) == sorted({*whole} - {whole[3]})
+    assert tasks(here, run, "order=newest text=Again", limit=limit) == whole[:3:-1]
+    assert set(tasks(here, run, "order=document review=any", limit=limit)) == set(whole)
+
+
+def test_an_order_is_part_of_the_words_of_a_filter() -> None:
+    chosen = InboxFilter.parse("order=newest reason=repaired")
+
+    assert InboxFilter.parse(chosen.as_text()) == chosen
+    assert "order" not in InboxFilter.parse("order=need").as_text()
+    with pytest.raises(UsageError, match="order is one of need, oldest, newest, score, document"):
+        InboxFilter.parse("order=colour")
+
+
 def test_pages_go_on_where_the_last_one_ended(world: Worlds) -> None:
     here = world()
     here.ingest(sentences(12))

@@ -89,6 +89,26 @@ def test_an_address_holds_the_filter_and_a_wrong_one_is_said(tmp_path: Path) -> 
     assert "No result fits this filter" in empty
 
 
+def test_the_form_adds_an_order_and_a_field_to_the_filter_in_the_address(tmp_path: Path) -> None:
+    tasks = answer_texts(tmp_path, clauses(3))
+    with open_ledger_of(tmp_path) as engine:
+        changed = {**record_of(engine, tasks[1]), "party": None}
+        engine.review.edit(tasks[1], changed, "Ann")
+
+    with open_site(tmp_path) as client:
+        newest = client.get("/runs/1/review", params={"order": "newest"})
+        chosen = {"filter": "review=any", "field": "party", "value": "null", "order": "need"}
+        null = client.get("/runs/1/review", params=chosen)
+        wrong = client.get("/runs/1/review", params={"filter": "colour=red", "order": "newest"})
+
+    assert newest.url.query == b"filter=order%3Dnewest"
+    assert f'aria-label="Task {tasks[2]} of' in newest.text
+    assert '<option value="newest" selected>' in newest.text
+    assert null.url.query == b"filter=review%3Dany+field.party%3Dnull"
+    assert f'aria-label="Task {tasks[1]} of' in null.text
+    assert "a filter knows no" in wrong.text
+
+
 def test_a_decided_run_says_what_to_do_next(tmp_path: Path) -> None:
     tasks = answer_texts(tmp_path, clauses(2))
     with open_ledger_of(tmp_path) as engine:

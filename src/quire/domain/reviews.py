@@ -53,6 +53,16 @@ def rank_from_bits(bits: int) -> int:
     return (bits & -bits).bit_length() - 1 if bits else REST
 
 
+class InboxOrder(StrEnum):
+    """In which order results are looked at."""
+
+    NEED = "need"  # what most needs a person first
+    OLDEST = "oldest"
+    NEWEST = "newest"
+    SCORE = "score"  # the lowest critic's score first, then what has none
+    DOCUMENT = "document"  # as they stand in the documents, stage after stage
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxFilter:
     """Which results are looked at; empty, it takes all that nobody has decided about."""
@@ -67,6 +77,7 @@ class InboxFilter:
     score_max: float | None = None
     document: int | None = None
     text: str | None = None  # in the data or in the block
+    order: InboxOrder = InboxOrder.NEED
 
     @classmethod
     def parse(cls, words: str | Sequence[str]) -> "InboxFilter":
@@ -85,11 +96,10 @@ class InboxFilter:
         return " ".join(_quote_word(part) for part in self._parts())
 
     def _parts(self) -> Iterator[str]:
-        for name in ("stage", "state", "reason", "document"):
-            if (value := getattr(self, name)) is not None:
+        usual = {"review": ReviewState.UNREVIEWED, "order": InboxOrder.NEED}
+        for name in ("stage", "state", "reason", "document", "review", "order"):
+            if (value := getattr(self, name)) != usual.get(name):
                 yield f"{name}={value}"
-        if self.review != ReviewState.UNREVIEWED:
-            yield f"review={self.review}"
         yield from (f"without={reason}" for reason in self.without)
         if self.score_min is not None:
             yield f"score>={self.score_min:g}"
@@ -104,6 +114,7 @@ class InboxFilter:
 _DEEPEST = 100  # how deep a value may be nested, at most
 _STATES = (TaskState.DONE, TaskState.FAILED, TaskState.PROPOSED)
 _REVIEWS = (ReviewState.UNREVIEWED, *DECIDED, ANY)
+_CHOICES = {"review": _REVIEWS, "state": _STATES, "order": tuple(InboxOrder)}
 
 
 def _split_words(text: str) -> Iterator[str]:
@@ -146,10 +157,9 @@ def _with_named_part(found: InboxFilter, key: str, value: str) -> InboxFilter:
     match key:
         case "reason":
             return replace(found, reason=_reason(value))
-        case "review":
-            return replace(found, review=_one_of(key, value, _REVIEWS))
-        case "state":
-            return replace(found, state=_one_of(key, value, _STATES))
+        case "review" | "state" | "order":
+            chosen = _one_of(key, value, _CHOICES[key])
+            return replace(found, **{key: InboxOrder(chosen) if key == "order" else chosen})  # type: ignore[arg-type]
         case "document":
             return replace(found, document=int(_number(f"document={value}", value)))
         case "stage":
@@ -159,7 +169,7 @@ def _with_named_part(found: InboxFilter, key: str, value: str) -> InboxFilter:
     raise UsageError(
         f"a filter knows no {key!r}",
         "stage=, reason=, without=, review=, state=, document=, field.NAME=, text=,"
-        " score>= and score<= are its parts",
+        " order=, score>= and score<= are its parts",
     )
 
 

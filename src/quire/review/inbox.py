@@ -1,8 +1,8 @@
 """The inbox: results that persons decide about, the most pressing first, a page at a time.
 
-A page is read from the index that holds results in the order of need, from where the last one
-ended. A filter is applied to what is read, and at most `SCAN` results are read for a page, so that
-a page costs the same at a thousand results and at a million. A rare thing may so need several
+A page is read from an index that holds results in the order that is asked for, from where the last
+one ended. A filter is applied to what is read, and at most `SCAN` results are read for a page, so
+that a page costs the same at a thousand results and at a million. A rare thing may so need several
 pages; each says how far it looked, and where the next begins.
 """
 
@@ -21,6 +21,7 @@ from quire.domain.reviews import (
     InboxCounts,
     InboxFilter,
     InboxLine,
+    InboxOrder,
     InboxPage,
     ReviewReason,
     reasons_from_bits,
@@ -30,22 +31,13 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import from_micros_or_none
 from quire.ledger.tables.inbox import InboxDetail, InboxEntry
 from quire.pipeline.run_spec import RunSpec
+from quire.review.inbox_orders import START, InboxSource, Place, place_of, read_chunk
 
 SCAN = 5_000  # results that a page looks at, at most
 CHUNK = 500  # of them at once, where a filter may refuse some
 MOST_LINES = 1_000  # of a page
 COUNTED = 10_000  # of each reason; beyond, there are more
-START = (-1, 0)  # before every rank and result
 THOUSAND = 1000
-
-Place = tuple[int, int]  # a rank, and a result
-
-
-class InboxSource(NamedTuple):
-    """A part of the index: results of one stage in one state of review."""
-
-    stage: StageId
-    review: ReviewState
 
 
 class MatchedEntry(NamedTuple):
@@ -85,22 +77,22 @@ def scan_inbox(
 ) -> InboxScan:
     """Read on from a place until so many results are found, or enough was looked at."""
     sources = inbox_sources(spec, chosen)
-    plain = chosen == InboxFilter(stage=chosen.stage, review=chosen.review)
+    plain = chosen == InboxFilter(stage=chosen.stage, review=chosen.review, order=chosen.order)
     found: list[MatchedEntry] = []
     looked_at = 0
     while looked_at < SCAN and len(found) < limit:
         size = min(CHUNK, SCAN - looked_at) if not plain else limit - len(found)
-        entries = _read_entries(tx, sources, place, size)
-        looked_at += len(entries)
-        taken = _take_matching(tx, entries, chosen)
+        chunk = read_chunk(tx, sources, chosen.order, place, size)
+        looked_at += chunk.looked_at
+        taken = _take_matching(tx, chunk.entries, chosen)
         if len(found) + len(taken) > limit:
             taken = taken[: limit - len(found)]
-            last = taken[-1].entry
-            return InboxScan([*found, *taken], (last.rank, last.result_id), looked_at)
+            end = place_of(chosen.order, taken[-1].entry)
+            return InboxScan([*found, *taken], end, looked_at)
         found += taken
-        if len(entries) < size or _is_beyond(chosen, entries[-1].rank):
+        if chunk.end is None or _is_beyond(chosen, chunk.end):
             return InboxScan(found, None, looked_at)
-        place = (entries[-1].rank, entries[-1].result_id)
+        place = chunk.end
     return InboxScan(found, place, looked_at)
 
 
@@ -138,21 +130,11 @@ def reviewed_stages(spec: RunSpec, name: str | None) -> list[StageId]:
     return [spec.stage_ids[name]]
 
 
-def _read_entries(
-    tx: Transaction, sources: Sequence[InboxSource], place: Place, size: int
-) -> list[InboxEntry]:
-    """The next results of several parts together, in one order."""
-    found = [
-        entry
-        for source in sources
-        for entry in tx.inbox.inbox_entries(source.stage, source.review, place, size)
-    ]
-    return sorted(found)[:size]
-
-
-def _is_beyond(chosen: InboxFilter, rank: int) -> bool:
-    """Whether nothing after this rank can have the reason that is wanted."""
-    return chosen.reason is not None and rank > chosen.reason.rank
+def _is_beyond(chosen: InboxFilter, place: Place) -> bool:
+    """Whether nothing after a place can have the reason that is wanted."""
+    if chosen.order != InboxOrder.NEED or chosen.reason is None:
+        return False
+    return place[0] > chosen.reason.rank
 
 
 def _take_matching(

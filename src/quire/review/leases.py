@@ -16,7 +16,8 @@ from quire.domain.reviews import InboxFilter, InboxLine, ReviewLease
 from quire.ledger.ledger import Transaction
 from quire.pipeline.commands.review_trail import NOBODY, reviewer_name
 from quire.pipeline.run_spec import RunSpec
-from quire.review.inbox import MatchedEntry, Place, lines_of, parse_place, scan_inbox
+from quire.review.inbox import MatchedEntry, lines_of, parse_place, scan_inbox
+from quire.review.inbox_orders import Place
 
 MOST_TAKEN = 100
 MOST_HELD = 200  # items of one reviewer, so that something is left for others

@@ -4,10 +4,11 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from quire.domain.data import Json
 from quire.domain.errors import NotFound, UsageError
@@ -19,12 +20,14 @@ from quire.domain.reviews import (
     InboxCounts,
     InboxFilter,
     InboxLine,
+    InboxOrder,
     InboxPage,
     ReviewDecision,
     ReviewItem,
     ReviewReason,
 )
 from quire.engine import Engine
+from quire.export.result_selection import find_result_source
 from quire.server.access import AccessRole, AskedEngine
 from quire.server.json_answers import LARGEST, Cursor, Number
 from quire.server.reviewers import Viewer
@@ -37,6 +40,13 @@ LOOKS = 5  # at parts of an inbox in which the filter took nothing, before a per
 SCORE = "score"  # the field that stands beside a critic's name already
 EXCERPT = 120  # characters of a block in the list
 MOST_ITEMS = 12  # that a script may ask for at once
+ORDERS = {
+    InboxOrder.NEED: "needs most first",
+    InboxOrder.OLDEST: "oldest first",
+    InboxOrder.NEWEST: "newest first",
+    InboxOrder.SCORE: "lowest score first",
+    InboxOrder.DOCUMENT: "as in the documents",
+}
 Words = Annotated[str, Query(max_length=4000)]
 
 
@@ -99,45 +109,78 @@ class ReasonTab(NamedTuple):
 
 
 @router.get("/runs/{run}/review")
-def show_review(
+def show_review(  # noqa: PLR0913 - each is a part of the address
     request: Request,
     run: Number,
     principal: Viewer,
     engine: AskedEngine,
+    *,
     filter: Words = "",
     item: Annotated[int | None, Query(ge=1, le=LARGEST)] = None,
-) -> HTMLResponse:
-    """Show what wants a person, and the first of it that nobody is at."""
-    problem, chosen = "", InboxFilter()
-    try:
-        chosen = InboxFilter.parse(filter)
-        page = _look(engine, run, chosen)
-    except NotFound:
-        raise
-    except UsageError as error:
-        problem, page = str(error), InboxPage(lines=(), next=None, looked_at=0)
-    free = next((line.task_id for line in page.lines if not line.held_by), None)
+    order: Annotated[str, Query(max_length=20)] = "",
+    field: Annotated[str, Query(max_length=200)] = "",
+    value: Annotated[str, Query(max_length=1000)] = "",
+) -> Response:
+    """Show what wants a person, and the first of it that nobody is at.
+
+    An order, and a field with its value, are what the form adds to the filter.
+    """
+    if order or (field and value):
+        return RedirectResponse(f"?{urlencode({'filter': _add(filter, order, field, value)})}", 303)
+    listed = _list_inbox(engine, run, filter)
+    free = next((line.task_id for line in listed.page.lines if not line.held_by), None)
     shown = item or free
     counts = engine.review.counts(run)
+    words = ["quire", "review", str(run), *(["--filter", filter] if filter else [])]
     return render(
         request,
         "review.html",
         principal,
         run=engine.queries.head(RunId(run)),
-        lines=[_line_view(line) for line in page.lines],
-        next=page.next,
+        lines=[_line_view(line) for line in listed.page.lines],
+        next=listed.page.next,
         filter=filter,
-        terminal=shlex.join(
-            ["quire", "review", str(run), *(["--filter", filter] if filter else [])]
-        ),
-        problem=problem,
-        tabs_of_reasons=_reason_tabs(chosen, counts),
-        reviews=_review_tabs(chosen),
+        terminal=shlex.join(words),
+        problem=listed.problem,
         counts=counts,
         wanting=counts.left - counts.by_reason.get(NONE, 0),
         view=_item_view(engine, run, shown) if shown else None,
         may_decide=principal.role >= AccessRole.REVIEWER,
+        **_filter_choices(engine, run, listed.chosen, counts),
     )
+
+
+class ListedInbox(NamedTuple):
+    """A part of an inbox, or what is wrong with its filter."""
+
+    chosen: InboxFilter
+    page: InboxPage
+    problem: str
+
+
+def _list_inbox(engine: Engine, run: int, words: str) -> ListedInbox:
+    chosen = InboxFilter()
+    try:
+        chosen = InboxFilter.parse(words)
+        return ListedInbox(chosen, _look(engine, run, chosen), "")
+    except NotFound:
+        raise
+    except UsageError as error:
+        return ListedInbox(chosen, InboxPage(lines=(), next=None, looked_at=0), str(error))
+
+
+def _filter_choices(
+    engine: Engine, run: int, chosen: InboxFilter, counts: InboxCounts
+) -> dict[str, Any]:
+    """What the form and the tabs offer."""
+    return {
+        "chosen": chosen,
+        "all_of_these": replace(chosen, reason=None).as_text(),
+        "orders": ORDERS,
+        "fields": _field_names(engine, run),
+        "tabs_of_reasons": _reason_tabs(chosen, counts),
+        "reviews": _review_tabs(chosen),
+    }
 
 
 @router.get("/runs/{run}/review/lines")
@@ -187,6 +230,27 @@ def show_decisions(
         cursor=cursor,
         may_decide=principal.role >= AccessRole.REVIEWER,
     )
+
+
+def _add(words: str, order: str, field: str, value: str) -> str:
+    """A filter with an order and a field's value; one that cannot be read stays, to be mended."""
+    try:
+        found = InboxFilter.parse(words)
+        found = replace(found, order=InboxOrder(order)) if order in ORDERS else found
+        if field and value:
+            (added,) = InboxFilter.parse([f"field.{field}={value}"]).fields.items()
+            found = replace(found, fields={**found.fields, added[0]: added[1]})
+        return found.as_text()
+    except UsageError:
+        return words
+
+
+def _field_names(engine: Engine, run: int) -> list[str]:
+    """The fields that the results of a run may have."""
+    with engine.ledger.snapshot() as tx:
+        stages = find_result_source(tx, RunId(run)).recipe.stages
+    named = (stage.schema.properties for stage in stages if stage.schema and not stage.critic)
+    return list(dict.fromkeys(name for names in named for name in names))
 
 
 def _look(engine: Engine, run: int, chosen: InboxFilter, cursor: str | None = None) -> InboxPage:

@@ -111,6 +111,46 @@ class Inbox(Table):
             rows += self._connection.run("later_inbox_entries", **asked, limit=left)
         return [InboxEntry._make(row) for row in rows]
 
+    def newer_inbox_entries(
+        self, stage: StageId, review: ReviewState, rank: int, before: int, limit: int
+    ) -> list[InboxEntry]:
+        """The next results of one rank before one, the newest first."""
+        asked = {"stage": stage, "review": str(review), "rank": rank}
+        rows = self._connection.run("newer_inbox_entries", **asked, before=before, limit=limit)
+        return [InboxEntry._make(row) for row in rows]
+
+    def ranked_inbox_entries(
+        self, stage: StageId, review: ReviewState, rank: int, after: int, limit: int
+    ) -> list[InboxEntry]:
+        """The next results of one rank alone, the oldest first."""
+        asked = {"stage": stage, "review": str(review), "rank": rank}
+        rows = self._connection.run("inbox_entries", **asked, after=after, limit=limit)
+        return [InboxEntry._make(row) for row in rows]
+
+    def scored_inbox_entries(
+        self, stage: StageId, review: ReviewState, after: tuple[int, int], limit: int
+    ) -> list[InboxEntry]:
+        """The next results by a critic's score, the lowest first; those that have one."""
+        score, result = after
+        asked = {"stage": stage, "review": str(review), "score": score}
+        rows = self._connection.run("scored_inbox_entries", **asked, after=result, limit=limit)
+        if len(rows) < limit:
+            left = limit - len(rows)
+            rows += self._connection.run("later_scored_inbox_entries", **asked, limit=left)
+        return [InboxEntry._make(row) for row in rows]
+
+    def inbox_place_of_task(self, task: TaskId) -> tuple[StageId, bytes] | None:
+        """Where a task stands among those of its stage."""
+        return self._one(lambda row: (row[0], bytes(row[1])), "inbox_place_of_task", id=task)
+
+    def inbox_entries_by_subject(
+        self, stage: StageId, reviews: Sequence[ReviewState], after: bytes, limit: int
+    ) -> list[InboxEntry]:
+        """The next tasks of a stage as they stand in the documents; without a result: rank -1."""
+        asked = {"stage": stage, "reviews": [str(review) for review in reviews]}
+        rows = self._run("inbox_entries_by_subject", **asked, after=after, limit=limit)
+        return [InboxEntry._make(row) for row in rows]
+
     def count_inbox(self, stage: StageId, review: ReviewState, rank: int, most: int) -> int:
         """How many results have one rank, counted up to a bound."""
         rows = self._connection.run(

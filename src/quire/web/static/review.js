@@ -476,6 +476,8 @@ async function lookFurther() {
   if (!open) await goOn(null);
 }
 
+document.getElementById("order").addEventListener("change", (event) => event.target.form.requestSubmit());
+
 addEventListener("popstate", () => location.reload());
 addEventListener("pagehide", () => items.release([...items.held], { beacon: true }));
 addEventListener("beforeunload", (event) => { if (editor?.changed() || (queue.length && queue.away)) event.preventDefault(); });
@@ -515,7 +517,7 @@ async function begin() {
   } else {
     showActs(article, lineOf(open));
     changeQuery({ item: open });
-    lineOf(open).setAttribute("aria-current", "true");
+    pointTo(lineOf(open));
     prefetch();
     if (mayDecide && new URLSearchParams(location.search).has("edit")) act("edit", new Event("edit"));
   }

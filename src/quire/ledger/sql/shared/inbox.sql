@@ -13,6 +13,39 @@ WHERE r.stage_id = :stage AND r.review_state = :review AND r.superseded_at IS NU
   AND r.review_rank > CAST(:rank AS INTEGER)
 ORDER BY r.review_rank, r.id LIMIT :limit
 
+-- name: newer_inbox_entries
+-- The next results of one rank before one, the newest first.
+SELECT r.review_rank, r.id, r.task_id, r.review_reasons, r.critic_score FROM results r
+WHERE r.stage_id = :stage AND r.review_state = :review AND r.superseded_at IS NULL AND r.review_rank IS NOT NULL
+  AND r.review_rank = CAST(:rank AS INTEGER) AND r.id < CAST(:before AS INTEGER)
+ORDER BY r.review_rank DESC, r.id DESC LIMIT :limit
+
+-- name: scored_inbox_entries
+-- The next results of one critic's score.
+SELECT r.review_rank, r.id, r.task_id, r.review_reasons, r.critic_score FROM results r
+WHERE r.stage_id = :stage AND r.review_state = :review AND r.superseded_at IS NULL AND r.review_rank IS NOT NULL AND r.critic_score IS NOT NULL
+  AND r.critic_score = CAST(:score AS INTEGER) AND r.id > CAST(:after AS INTEGER)
+ORDER BY r.id LIMIT :limit
+
+-- name: later_scored_inbox_entries
+-- The same of higher scores, the lowest first.
+SELECT r.review_rank, r.id, r.task_id, r.review_reasons, r.critic_score FROM results r
+WHERE r.stage_id = :stage AND r.review_state = :review AND r.superseded_at IS NULL AND r.review_rank IS NOT NULL AND r.critic_score IS NOT NULL
+  AND r.critic_score > CAST(:score AS INTEGER)
+ORDER BY r.critic_score, r.id LIMIT :limit
+
+-- name: inbox_place_of_task
+-- Where a task stands among its stage's.
+SELECT stage_id, subject_hash FROM tasks WHERE workspace_id = :workspace AND id = :id
+
+-- name: inbox_entries_by_subject
+-- The next tasks of a stage as they stand in the documents, with their current result, whether or not it is wanted: so
+-- many are read, however few are.
+SELECT coalesce(r.review_rank, -1), coalesce(r.id, 0), t.id, coalesce(r.review_reasons, 0), r.critic_score FROM tasks t
+LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL AND r.review_rank IS NOT NULL AND r.review_state IN (:reviews...)
+WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.subject_hash > :after
+ORDER BY t.subject_hash LIMIT :limit
+
 -- name: count_inbox
 -- How many results of a stage have one rank, counted up to a bound; the order keeps PostgreSQL from reading them all.
 SELECT count(*) FROM (
