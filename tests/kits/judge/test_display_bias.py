@@ -9,12 +9,14 @@ from quire.kits.judge.agreement import Display, Displays, measure_agreement
 from quire.kits.judge.display_bias import DisplayBias, measure_display_bias
 from quire.kits.judge.metrics import Score
 from quire.kits.judge.randomization import ANONYMIZE, RANDOMIZATIONS, SHUFFLE, scale_display
+from quire.simulated.judge_prompts import JudgePrompt
+from quire.simulated.judge_replies import Draws, reply_as_judge
 
 STAGES, SAMPLES, BUNDLES = 4, 12, 10
 
 
-def _displays(seed: int) -> Displays:
-    shown = [scale_display(seed * 1000 + n, STAGES, RANDOMIZATIONS) for n in range(SAMPLES)]
+def _displays(seed: int, samples: int = SAMPLES) -> Displays:
+    shown = [scale_display(seed * 1000 + n, STAGES, RANDOMIZATIONS) for n in range(samples)]
     return {("m", n): Display(item.order, item.tokens) for n, item in enumerate(shown)}
 
 
@@ -85,6 +87,25 @@ def test_alphas_of_lines_and_stages_tell_such_judges_apart() -> None:
     assert line.positions_ordinal.value == stage.stages_ordinal.value == 1
     assert abs(line.stages_ordinal.value or 1) < 0.1
     assert abs(stage.positions_ordinal.value or 1) < 0.1
+
+
+def test_the_simulated_judge_goes_by_lines_and_it_shows() -> None:
+    """It leans to a line for each text, whatever stage stands there."""
+    displays, scores = _displays(6, 40), []
+    for (_, sample), shown in displays.items():
+        in_order = tuple(shown.tokens[stage - 1] for stage in shown.order)
+        for bundle in range(BUNDLES):
+            text = f"March {bundle} ended with {bundle * 7} arrests."
+            prompt = JudgePrompt("VERDICT", STAGES, in_order, False, False, "order", text)
+            (token,) = reply_as_judge(prompt, Draws(sample, bundle), "m").lines
+            stage = shown.tokens.index(token) + 1
+            scores.append(Score("m", sample, f"e{bundle}", decoded=True, stages=(stage,)))
+
+    (within,) = measure_agreement(scores, displays).within
+
+    lines, stages = within.positions_ordinal, within.stages_ordinal
+    assert (lines.value or 0) > (stages.value or 0) + 0.2
+    assert (lines.low or 0) > max(0, stages.high or 1)
 
 
 def test_what_was_not_drawn_is_not_tested() -> None:
