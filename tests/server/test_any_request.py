@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Any
 
-import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 
 from quire.engine import open_engine
@@ -15,6 +14,8 @@ LEFT_OUT = ("/v1/keys", "/v1/webhooks", "/v1/signin", "/v1/schemas/draft", "/eve
 
 
 def test_no_request_breaks_the_server(tmp_path: Path) -> None:
+    import schemathesis  # takes a second, in each of the processes that test
+
     place = str(tmp_path / "quire.db")
     site = Site(
         lambda workspace: open_engine(place, workspace=workspace, environment={}),
