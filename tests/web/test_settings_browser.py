@@ -28,5 +28,8 @@ def test_a_new_token_stays_until_it_is_closed(tmp_path: Path, page: Page) -> Non
         expect(secret).to_have_value(token)
         page.get_by_role("button", name="Close", exact=True).click()
         expect(secret).to_have_count(0)
+        page.set_viewport_size({"width": 390, "height": 844})  # its row is a card on a phone
+        tokens = page.locator('[data-live="tokens"] .scroll')
+        assert tokens.evaluate("(box) => box.scrollWidth <= box.clientWidth")
 
         assert [kept.name for kept in site.engine.access_tokens.list()] == ["Ann"]
