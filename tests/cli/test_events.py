@@ -16,7 +16,7 @@ def test_events_are_numbered_and_told_from_one_on(ready: Quire) -> None:
     every = ready.json("events")
     rest = ready.json("events", "--after", every[0]["id"])
 
-    assert [event["kind"] for event in every][:: len(every) - 1] == ["run_started", "run_finish"]
+    assert [event["kind"] for event in every][:: len(every) - 1] == ["run_started", "run_finished"]
     assert rest == every[1:]
     assert ready("events").stdout.splitlines()[0].split() == ["no", "at", "event", "detail"]
 
@@ -29,7 +29,7 @@ def test_following_a_run_that_has_ended_tells_all_and_ends(ready: Quire) -> None
 
     assert [json.loads(line) for line in lines] == every
     last = ready("events", "--follow", "--after", every[-2]["id"]).stdout
-    assert "run_finish" in last
+    assert "run_finished" in last
     assert len(last.splitlines()) == 1
 
 
@@ -43,7 +43,7 @@ def test_a_run_is_followed_from_another_process_until_its_end(
         rest, _ = process.communicate()
 
     assert process.returncode == 0
-    assert "run_finish" in rest.splitlines()[-1]
+    assert "run_finished" in rest.splitlines()[-1]
 
 
 def test_ctrl_c_leaves_a_run_that_is_followed_without_a_word(

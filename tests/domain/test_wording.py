@@ -119,6 +119,9 @@ def test_most_events_are_looked_at() -> None:
             {"recipe": "r", "model": "m", "sample": 5},
             "r with m, a sample of 5",
         ),
+        (EventKind.LIMIT_CHANGED, {"before": 3, "limit": 20}, "from the first 3 to the first 20"),
+        (EventKind.LIMIT_CHANGED, {"before": 3, "limit": 0}, "from the first 3 to all"),
+        (EventKind.LIMIT_CHANGED, {"before": 0, "limit": 3}, "from all to the first 3"),
         (EventKind.KEY_REFUSED, {"credential": "a/b", "problem": "{no}"}, "a/b: {no}"),
     ],
 )

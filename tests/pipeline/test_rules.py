@@ -191,6 +191,20 @@ def test_a_limit_that_covers_everything_lets_the_run_finish(world: Worlds) -> No
     assert here.run(limit=12).progress().state == RunState.FINISHED
 
 
+def test_a_run_that_is_made_larger_says_so(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(12))
+    here.run(limit=3)
+    here.run(limit=3)
+
+    run = here.run()
+
+    events = here.engine.queries.events(run.id, 100)
+    said = [event.detail for event in events if event.kind == EventKind.LIMIT_CHANGED]
+    assert said == ["from the first 3 to all"]
+    assert events[-1].kind == "run_finished"
+
+
 def test_a_lost_call_that_turns_out_refused_costs_nothing_and_disturbs_nobody(
     world: Worlds,
 ) -> None:

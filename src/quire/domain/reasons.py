@@ -30,8 +30,9 @@ class EventKind(StrEnum):
     """What happened to a run that is worth telling a person."""
 
     RUN_STARTED = "run_started"
-    RUN_FINISHED = "run_finish"
-    RUN_CANCELLED = "run_cancel"
+    RUN_FINISHED = "run_finished"
+    RUN_CANCELLED = "run_cancelled"
+    LIMIT_CHANGED = "limit_changed"  # the same order was given for more, or for fewer
     PROGRESS = "progress"  # in steps, not with every answer
     REUSED = "reused"  # results of an earlier run
     STAGE_STARTED = "stage_started"

@@ -206,6 +206,14 @@ def _started_text(fields: Fields) -> str:
     return f"{fields['recipe']} with {fields['model']}{sample}"
 
 
+def _limit_text(fields: Fields) -> str:
+    before, now = (
+        f"the first {int(fields[name]):,}" if fields[name] else "all"
+        for name in ("before", "limit")
+    )
+    return f"from {before} to {now}"
+
+
 def _retried_text(fields: Fields) -> str:
     words = "stale tasks are asked again" if fields["stale"] else "tasks go again"
     return f"{fields['tasks']} {words}"
@@ -305,6 +313,7 @@ _EVENT_TEXTS: dict[EventKind, str | Callable[[Fields], str]] = {
     EventKind.RUN_STARTED: _started_text,
     EventKind.RUN_FINISHED: _ENDED_RUN_TEXT,
     EventKind.RUN_CANCELLED: _ENDED_RUN_TEXT,
+    EventKind.LIMIT_CHANGED: _limit_text,
     EventKind.PROGRESS: "{ended} of {tasks} tasks have ended: {done} done, {failed} failed",
     EventKind.REUSED: "results of {tasks} tasks come from run {run}",
     EventKind.STAGE_STARTED: "{stage}",

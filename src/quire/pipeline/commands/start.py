@@ -97,7 +97,7 @@ def start(tx: Transaction, order: Order, now: datetime) -> StartedRun:
 
 
 def _go_on(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
-    tx.runs.set_task_limit(run, order.task_limit)
+    _change_limit(tx, run, order, now)
     _change_stop(tx, run, order, now)
     _change_speed(tx, run, order, now)
     _retry_keys(tx, run, order, now)
@@ -151,6 +151,15 @@ def embedder_of(order: Order, stage: Stage) -> str:
 def _deadline(order: Order, now: datetime) -> datetime | None:
     seconds = order.policy.policy.deadline
     return None if seconds is None else now + timedelta(seconds=seconds)
+
+
+def _change_limit(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
+    """Owe as much as this order says, and say so where that is more or less than before."""
+    before = tx.runs.must_get_run(run).task_limit
+    if before != order.task_limit:
+        tx.runs.set_task_limit(run, order.task_limit)
+        fields = {"before": before or 0, "limit": order.task_limit or 0}
+        tx.events.add_event(run, EventKind.LIMIT_CHANGED, now, **fields)
 
 
 def _change_stop(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:

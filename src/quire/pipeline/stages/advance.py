@@ -187,7 +187,8 @@ def _end_run(tx: Transaction, run: RunId, move: RunMove, now: datetime) -> bool:
         tx.tallies.fold_tallies(stage.id)
     counts = tx.tallies.tallies_of_run(run)
     done, failed = counts.get(TaskState.DONE, 0), counts.get(TaskState.FAILED, 0)
-    tx.events.add_event(run, EventKind(f"run_{move}"), now, done=done, failed=failed)
+    kind = EventKind.RUN_FINISHED if move == RunMove.FINISH else EventKind.RUN_CANCELLED
+    tx.events.add_event(run, kind, now, done=done, failed=failed)
     tx.notify()
     return True
 
