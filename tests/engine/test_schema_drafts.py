@@ -48,6 +48,20 @@ def test_a_wish_becomes_a_schema_that_can_be_kept_and_is_not(world: Worlds) -> N
     assert [*schema.properties] == ["party", "amount", "due_date"]
 
 
+def test_the_run_of_a_draft_is_in_no_list_that_did_not_ask_for_it(world: Worlds) -> None:
+    here = world()
+    here.ingest(["The Tenant pays a rent of $1,450 a month, in advance."])
+    own = here.run().id
+    (draft,) = draft_schema(here.engine, WISH, "simulated/small").runs
+
+    assert [run.id for run in here.engine.runs()] == [own]
+    assert [run.id for run in here.engine.listings.runs(10**9, 10)] == [own]
+    assert here.engine.queries.newest_run() == own
+    assert [run.id for run in here.engine.runs(drafts=True)] == [draft, own]
+    assert [run.id for run in here.engine.listings.runs(10**9, 10, drafts=True)] == [draft, own]
+    assert here.engine.get(draft).progress().state == "finished"
+
+
 def test_the_same_wish_about_the_same_blocks_is_paid_for_once(world: Worlds) -> None:
     here = world()
 
@@ -55,7 +69,7 @@ def test_the_same_wish_about_the_same_blocks_is_paid_for_once(world: Worlds) -> 
     again = draft_schema(here.engine, f"  {WISH}\n", "simulated/small")
 
     assert again == first
-    assert len(here.engine.runs()) == 1
+    assert len(here.engine.runs(drafts=True)) == 1
 
 
 def test_what_breaks_the_rules_is_asked_once_more_with_the_mistakes(world: Worlds) -> None:

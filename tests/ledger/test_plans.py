@@ -164,7 +164,7 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "runs_about_document": ({"document": 1, "limit": 20}, ""),
     "results_beside_blocks": ({"document": 1, "run": 1, "first": 9_900, "last": 10_000}, "blocks"),
     "results_about_document": ({"document": 1, "run": 1, "limit": 20}, "tasks_"),
-    "runs_before": ({"before": 10**12, "state": "", "limit": 51}, ""),
+    "runs_before": ({"before": 10**12, "state": "", "limit": 51, "drafts": 0}, ""),
     "events_of_run": ({"run": 1, "limit": 200}, "events"),
     "blocked_tasks_of_stage": ({"stage": 1, "limit": 10_000}, "tasks_blocked"),
     "list_batches": ({"run": 1, "batch": 0, "limit": 100}, ""),

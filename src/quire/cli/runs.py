@@ -61,12 +61,13 @@ def runs(
     context: typer.Context,
     limit: Annotated[int, option("N", "How many.", min=1)] = 20,
     every: Every = False,
+    drafts: Annotated[bool, flag("Those that drafted schemas too.", "--drafts")] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the runs, the newest first."""
     most = MOST_LISTED if every else limit
     with engine_for(context) as engine:
-        listed = engine.runs(most + 1)
+        listed = engine.runs(most + 1, drafts=drafts)
         tell_cut(listed, most)
         found = [
             (engine.queries.head(run.id), engine.progress(run.id), engine.workers(run.id))

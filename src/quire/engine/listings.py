@@ -75,10 +75,10 @@ class Listings:
             whole = tx.list_pages.results_about_document(*place, MOST_RUNS)
             return [*whole, *tx.list_pages.results_beside_blocks(*place, first, last)]
 
-    def runs(self, before: int, limit: int, state: str = "") -> list[Run]:
+    def runs(self, before: int, limit: int, state: str = "", *, drafts: bool = False) -> list[Run]:
         """Runs before one, the newest first; of one state, or of all."""
         with self._context.ledger.snapshot() as tx:
-            return tx.list_pages.runs_before(before, state, limit)
+            return tx.list_pages.runs_before(before, state, limit, drafts=drafts)
 
     def wallet_entries(self, wallet: str, before: int, limit: int) -> list[WalletEntry]:
         """Entries of a wallet before one, the newest first."""

@@ -134,10 +134,10 @@ class Queries(ResultQueries):
         with self._context.ledger.snapshot() as tx:
             return tx.fallbacks.fallbacks_of_model(model)
 
-    def runs(self, limit: int = 20) -> list[Run]:
-        """The newest runs first."""
+    def runs(self, limit: int = 20, *, drafts: bool = False) -> list[Run]:
+        """The newest runs first; those that drafted schemas only where they are asked for."""
         with self._context.ledger.snapshot() as tx:
-            return tx.runs.list_runs(limit)
+            return tx.runs.list_runs(limit, drafts=drafts)
 
     def must_get(self, run: int) -> Run:
         """A run by its number."""

@@ -73,7 +73,7 @@ def _is_there(engine: Engine, kind: str | None, number: int) -> bool:
 
 def _find(engine: Engine, words: str) -> list[JumpPlace]:
     """Pages, runs, schemas, recipes and documents whose name contains a text."""
-    runs = [(run.id, engine.queries.head(run.id).name) for run in engine.runs(200)]
+    runs = [(run.id, engine.queries.head(run.id).name) for run in engine.runs(200, drafts=True)]
     recipes = RecipeList(engine.registry).lines()
     titles = reversed(engine.listings.newest_titles(MOST_TITLES))
     every = [

@@ -47,7 +47,7 @@ def _forecasts(engine: Engine, run: int | None) -> list[dict[str, object]]:
         rows = engine.spend.compare_forecast(run)
         return [{"run": run, "what": f"{row['stage']} · {row['model']}", **row} for row in rows]
     found = []
-    for item in engine.runs(RUNS):
+    for item in engine.runs(RUNS, drafts=True):
         rows = engine.spend.compare_forecast(item.id)
         if rows:
             names = ("low_pico", "forecast_cost_pico", "high_pico", "cost_pico")

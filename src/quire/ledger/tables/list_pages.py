@@ -84,9 +84,11 @@ class ListPages(Table):
         place = {"document": document, "run": run, "limit": limit}
         return self._list(MarginResult, "results_about_document", **place)
 
-    def runs_before(self, before: int, state: str, limit: int) -> list[Run]:
+    def runs_before(
+        self, before: int, state: str, limit: int, *, drafts: bool = False
+    ) -> list[Run]:
         """The next runs, the newest first; of one state, or of all where it is empty."""
-        rows = self._run("runs_before", before=before, state=state, limit=limit)
+        rows = self._run("runs_before", before=before, state=state, limit=limit, drafts=int(drafts))
         return [_to_run(row) for row in rows]
 
     def entries_before(self, wallet: WalletId, before: int, limit: int) -> list[WalletEntry]:

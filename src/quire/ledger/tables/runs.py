@@ -119,9 +119,9 @@ class Runs(Table):
         snapshots = [run.model, *(stored_json(facts) for _, _, facts in further)]
         return [ModelFacts.from_json(item) for item in snapshots]
 
-    def list_runs(self, limit: int) -> list[Run]:
+    def list_runs(self, limit: int, *, drafts: bool = True) -> list[Run]:
         """The newest runs first."""
-        return [_to_run(row) for row in self._run("list_runs", limit=limit)]
+        return [_to_run(row) for row in self._run("list_runs", limit=limit, drafts=int(drafts))]
 
     def list_whole_runs(self, limit: int) -> list[Run]:
         """The newest runs about whole documents."""

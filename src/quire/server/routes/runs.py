@@ -91,11 +91,12 @@ class FailuresShape(AnswerShape):
 def list_runs(
     engine: AskedEngine,
     state: RunStates | None = None,
+    drafts: Annotated[bool, Query(description="Those that drafted schemas too.")] = False,
     cursor: Cursor = None,
     limit: Limit = USUAL_ITEMS,
 ) -> Response:
     """List runs, the newest first."""
-    found = engine.listings.runs(read_cursor(cursor, FIRST), limit + 1, state or "")
+    found = engine.listings.runs(read_cursor(cursor, FIRST), limit + 1, state or "", drafts=drafts)
 
     def show(run: Run) -> dict[str, object]:
         head, now = engine.queries.head(run.id), engine.progress(run.id)

@@ -27,7 +27,10 @@ WHERE workspace_id = :workspace AND document_id = :document AND block_index > :a
 -- The next page of runs, the newest first; of one state, or of all.
 SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at,
     EXISTS (SELECT 1 FROM run_funds f WHERE f.run_id = runs.id), started_by
-FROM runs WHERE workspace_id = :workspace AND id < :before AND (:state = '' OR state = :state) ORDER BY id DESC LIMIT :limit
+FROM runs WHERE workspace_id = :workspace AND id < :before AND (:state = '' OR state = :state)
+    AND (:drafts = 1 OR NOT EXISTS (SELECT 1 FROM run_documents rd JOIN documents d ON d.id = rd.document_id
+    WHERE rd.run_id = runs.id AND rd.ordinal = 0 AND d.source_type = 'draft' AND d.aside = 1))
+ORDER BY id DESC LIMIT :limit
 
 -- name: entries_before
 -- The next page of a wallet's entries, the newest first.

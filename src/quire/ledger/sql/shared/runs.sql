@@ -44,9 +44,12 @@ SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judg
 FROM runs WHERE workspace_id = :workspace AND id = :id
 
 -- name: list_runs
+-- The newest runs; those that drafted a schema, about a document of their own, where they are asked for.
 SELECT id, recipe, model, policy, state, task_limit, cancel_asked_at, early_judged_at, created_at, ended_at,
     EXISTS (SELECT 1 FROM run_funds f WHERE f.run_id = runs.id), started_by
-FROM runs WHERE workspace_id = :workspace ORDER BY id DESC LIMIT :limit
+FROM runs WHERE workspace_id = :workspace AND (:drafts = 1 OR NOT EXISTS (SELECT 1 FROM run_documents rd JOIN documents d ON d.id = rd.document_id
+    WHERE rd.run_id = runs.id AND rd.ordinal = 0 AND d.source_type = 'draft' AND d.aside = 1))
+ORDER BY id DESC LIMIT :limit
 
 -- name: list_whole_runs
 -- The newest runs about whole documents; those over a sample are parts of a probe.
@@ -59,9 +62,11 @@ ORDER BY id DESC LIMIT :limit
 SELECT COALESCE(SUM(conv_total_blocks), 0) FROM documents WHERE workspace_id = :workspace AND id IN (:ids...)
 
 -- name: newest_run
--- The run that is meant where none is named; those over a sample are parts of a probe.
+-- The run that is meant where none is named; those over a sample are parts of a probe, those about a draft drafted a schema.
 SELECT r.id FROM runs r WHERE r.workspace_id = :workspace
     AND (r.block_types <> '' OR NOT EXISTS (SELECT 1 FROM run_blocks b WHERE b.run_id = r.id))
+    AND NOT EXISTS (SELECT 1 FROM run_documents rd JOIN documents d ON d.id = rd.document_id
+        WHERE rd.run_id = r.id AND rd.ordinal = 0 AND d.source_type = 'draft' AND d.aside = 1)
 ORDER BY r.id DESC LIMIT 1
 
 -- name: running_wishes
