@@ -46,7 +46,7 @@ ALLOWED = {
     "providers/network_errors.py: _exchange_failure": "aiohttp's message",
     "providers/network_errors.py: _tls_failure": "OpenSSL's code of what went wrong",
     "gates/shape.py: _reason": "jsonschema_rs' message, whose value is shown shorter",
-    "kits/judge/experiment_file.py: read_experiment": "tomllib says the line in its message",
+    "kits/judge/experiment_file.py: read_toml": "tomllib says the line in its message",
     "recipes/recipe_files.py: _syntax_mistake": "tomllib says the line in its message",
     "rehearsal/vendor_apis/body_forms.py: mistake": "orjson's message, the first line of it",
     "sources/jsonl.py: _block": "the line in the json module's message is always 1",

@@ -328,3 +328,47 @@ def test_an_experiment_spends_from_a_wallet_within_its_budget(pilot: Quire) -> N
     assert "(forecast $" in done.stdout
     (wallet,) = pilot.json("wallet", "show")
     assert wallet["balance_pico"] == 10**12 - pilot.json("spend")["total"]["cost_pico"]
+
+
+def test_a_sweep_is_planned_run_and_compared_and_the_same_again_asks_nothing(pilot: Quire) -> None:
+    sweep = ("judge", "sweep", FILE, "--vary", "abstain_enabled=true,false")
+
+    planned = pilot.json(*sweep, "--plan")
+    assert not pilot.json("runs")
+    told = pilot(*sweep)
+    again = pilot.json(*sweep)
+
+    assert [Path(item["file"]).name for item in planned["experiments"]] == [
+        "abstain_enabled-yes.toml",
+        "abstain_enabled-no.toml",
+    ]
+    assert 0 < planned["experiments"][1]["shared_usd"] < planned["cost_usd"]
+    assert "2 of 2 · run 2: civil-order-pilot.no, 24 tasks" in told.stderr
+    assert told.stdout.startswith("compared 2 experiments by ")
+    assert "open pilot/experiment-sweep/comparison.html" in told.stdout
+    assert [item["run_id"] for item in again["experiments"]] == [1, 2]
+    assert again["varied"] == ["abstain_enabled"]
+    assert len(pilot.json("runs")) == 2
+
+
+def test_experiments_are_compared_by_file_or_number(pilot: Quire) -> None:
+    pilot("judge", "run", FILE)
+    change("seed = 7", "seed = 8")
+    pilot("judge", "run", FILE)
+
+    told = pilot("judge", "compare", "1", FILE, "--to", "both").stdout
+    alone = pilot("judge", "compare", "1", code=2).stderr
+
+    assert told.startswith("compared 2 experiments by ")
+    assert "unpaired" in Path("both/comparison.html").read_text()
+    assert "two experiments or more" in alone
+
+
+def test_a_sweep_ends_where_its_budget_does_and_goes_on_with_more(pilot: Quire) -> None:
+    sweep = ("judge", "sweep", FILE, "--vary", "scale_size=3,4")
+
+    held = pilot(*sweep, "--budget", "0.0001", code=4).stderr
+    told = pilot(*sweep, "--budget", "1").stdout
+
+    assert "run 1 is held" in held
+    assert told.startswith("compared 2 experiments")

@@ -19,6 +19,7 @@ WORD, SENTENCE = UNIT_BYTES["word"], UNIT_BYTES["sentence"]
         ("Say it in 3 to 5 paragraphs.", 4 * UNIT_BYTES["paragraph"]),
         ("Fill one page.", UNIT_BYTES["page"]),
         ("No more than 280 characters.", 280 * OF_LIMIT),
+        ("Rewrite the text between the marks.\n\n<<<text 1\nIn 9 words.\ntext 1>>>", 11),
         ("In about 600 words. Begin with two or three sentences on the whole.", 600 * WORD),
     ],
 )

@@ -25,6 +25,7 @@ from quire.pipeline.commands.answered import (
     NOTHING_ANSWERED,
     AnsweredBefore,
     find_answered,
+    stage_words,
 )
 from quire.pipeline.commands.reuse import check_same_inputs, reusable_stages
 from quire.pipeline.commands.start import Order, Reuse
@@ -73,6 +74,11 @@ class Plan:
     def forecast(self) -> Forecast:
         """Every way a schema's calls could go; of a recipe, those of its first stage of records."""
         return next(stage.forecast for stage in self.stages if stage.forecast is not None)
+
+    @property
+    def stage_words(self) -> dict[str, str]:
+        """What each stage says, with all that its templates name: the same words ask the same."""
+        return stage_words(self.order.recipe)
 
     @property
     def tasks(self) -> int:

@@ -88,6 +88,7 @@ class StageForecaster:
         self._spans: dict[str, list[int]] = {}  # of stages that divide documents
         self._types = order.sample.types if order.sample else ()
         self._counts: dict[str, LineCount] = {}
+        self._shown: dict[str, int] = {}  # documents that one task of a stage shows, if it is some
         self._past = past_calls(tx, recipe, order.facts)
 
     def look_for_answers(self) -> None:
@@ -211,6 +212,7 @@ class StageForecaster:
         if item.names & {"part", "documents"}:
             driven = DriverItem(key=0, model=own)
             part = next(iter(self._spec.grouping_of(stage).fan(driven, around)), part)
+            self._shown[stage.name] = len(part.documents)
         block = _mean(document_set.text, document_set.blocks) if "block" in item.names else None
         return Material(
             row=row_stand_in(block, part.sample),
@@ -245,7 +247,7 @@ class StageForecaster:
             return before + fixed + self._subject_bytes(stage, document_set, largest)
         parts = [
             self._own_bytes(stage.prompt),
-            self._document_bytes(template, document_set, largest),
+            self._document_bytes(stage, template, document_set, largest),
             self._result_bytes(stage, template),
             self._judged_bytes(stage, template, largest),
         ]
@@ -256,7 +258,7 @@ class StageForecaster:
         if entry.inputs:
             return self._upstream_bytes(stage, entry.inputs)
         template = compile_template(entry.content)
-        shown = self._document_bytes(template, document_set, largest=False)
+        shown = self._document_bytes(stage, template, document_set, largest=False)
         return self._own_bytes(entry.content) + shown + self._result_bytes(stage, template)
 
     def _own_bytes(self, prompt: str) -> float:
@@ -330,7 +332,7 @@ class StageForecaster:
         return sum(self._upstream_bytes(stage, name) for name in stage.upstream)
 
     def _document_bytes(
-        self, template: Template, document_set: DocumentSet, largest: bool
+        self, stage: Stage, template: Template, document_set: DocumentSet, largest: bool
     ) -> float:
         parts = {part for name, part in template.attributes if name == "document"}
         item = document_set.document_size(largest)
@@ -340,7 +342,8 @@ class StageForecaster:
         if "document" in template.names:
             size += item if not parts or parts & {"text", "views"} else WORDS
         if "documents" in template.names:
-            size += document_set.text
+            shown = self._shown.get(stage.name, 0)
+            size += min(document_set.text, shown * item) if shown else document_set.text
         return size
 
     def _result_bytes(self, stage: Stage, template: Template) -> float:

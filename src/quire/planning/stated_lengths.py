@@ -4,6 +4,8 @@
   paragraphs", "one page". "A few" are three; of "3 to 5" the middle counts.
 - Of what is a limit ("at most", "up to", "no more than", "fewer than"), three quarters are taken.
 - Of several lengths the greatest counts: the others are those of parts.
+- Who is to clean, rewrite or translate "the text between the marks", of lines `<<<NAME` and
+  `NAME>>>`, writes as much as stands there.
 """
 
 import re
@@ -29,8 +31,17 @@ _LENGTH = re.compile(
 )
 
 
+_REWRITTEN = re.compile(
+    r"\b(?:clean|rewrite|translate) the text between the marks\b.*?"
+    r"^<<<(?P<name>[^\n]+)\n(?P<text>.*?)\n?^(?P=name)>>>",
+    re.IGNORECASE | re.DOTALL | re.MULTILINE,
+)
+
+
 def stated_length(text: str) -> float | None:
     """Bytes of the answer that a prompt asks for; None where it does not say."""
+    if found := _REWRITTEN.search(text):
+        return float(len(found["text"].encode()))
     return max(map(_length, _LENGTH.finditer(text)), default=None)
 
 

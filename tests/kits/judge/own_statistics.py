@@ -14,7 +14,7 @@ Values = Sequence[tuple[int, ...]]
 
 
 @cache
-def student(degrees: int) -> float:
+def student(degrees: float) -> float:
     """The 97.5 % quantile of Student's distribution, by adding up its density."""
     angle = numpy.linspace(0, numpy.pi / 2, 200_001)  # t = tan(angle) · √degrees
     density = numpy.cos(angle) ** (degrees - 1)

@@ -1,9 +1,8 @@
 """Commands of judge experiments: start one, run it, look at it, take its tables and its report."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,7 +17,6 @@ from quire.cli.order_options import (
     reuse_from_options,
 )
 from quire.cli.printing import (
-    SIMULATED,
     model_label,
     moment,
     note,
@@ -30,91 +28,29 @@ from quire.cli.printing import (
 )
 from quire.cli.recipe_forecasts import expected_totals, print_recipe_forecast
 from quire.cli.run_summary import (
-    continue_after_stop,
     exit_code,
     money_words,
-    requested_stop,
     spending_words,
-    status_words,
-    task_counts,
 )
-from quire.cli.session import HELD, INTERRUPTED, engine_for, print_outcome, session
+from quire.cli.session import engine_for, print_outcome, session
 from quire.domain.data import Json
 from quire.domain.ids import RunId
 from quire.domain.runs import Progress
-from quire.domain.states import RunState, TaskState
+from quire.domain.states import TaskState
 from quire.engine.json_views.run_views import progress_json
 from quire.engine.progress_words import outstanding_batches
+from quire.kits.judge import family_commands
+from quire.kits.judge.experiment_views import (
+    ExperimentView,
+    count_words,
+    experiment_view,
+    opening_line,
+    print_summary,
+)
 
 if TYPE_CHECKING:
     from quire.engine import Engine, RunHandle
     from quire.kits.judge.experiment import Experiment, ExperimentRows
-
-
-class ExperimentView(NamedTuple):
-    """A run of an experiment, and how many tasks each stage will have if nothing fails."""
-
-    run: RunId
-    experiment: "Experiment"
-    planned: dict[str, int]
-
-    def with_planned_total(self, now: Progress) -> Progress:
-        """How far it is of all that is planned, not only of what is known so far."""
-        return replace(now, total=max(now.total, sum(self.planned.values())))
-
-
-def experiment_view(engine: "Engine", run: RunId) -> ExperimentView:
-    """What is shown of an experiment's run."""
-    from quire.kits.judge.experiment_runs import experiment_run
-    from quire.kits.judge.recipe import planned_tasks
-
-    experiment = experiment_run(engine, run).experiment
-    return ExperimentView(run, experiment, planned_tasks(experiment))
-
-
-def opening_line(view: ExperimentView, now: Progress, *, goes_on: bool) -> str:
-    """What is said before the work begins."""
-    models = ", ".join(model_label(model) for model in view.experiment.models)
-    about = f"{view.experiment.experiment_tag}, {quantity(now.total, 'task')} with {models}"
-    if goes_on and now.state == RunState.FINISHED:
-        return f"run {view.run} has this already, nothing is asked again (--new asks, and pays)"
-    if goes_on:
-        stands = "is held" if now.holds else "goes on"
-        return f"run {view.run} {stands}, {now.done:,} done so far: {about}"
-    return f"run {view.run}: {about}"
-
-
-def print_summary(
-    context: typer.Context, view: ExperimentView, now: Progress, code: int, forecast: int | None
-) -> None:
-    """Say how it ended, what it cost beside its forecast, and what to do next."""
-    quiet = session(context).quiet
-    if not quiet:
-        simulated = all(model.startswith(f"{SIMULATED}/") for model in view.experiment.models)
-        words = f"{status_words(now, code)}: {_counts(now)}"
-        say(f"run {now.run_id} {words}{' · simulated' * simulated}")
-        say(f"  {spending_words(now, forecast)}")
-    if now.state == RunState.RUNNING and not requested_stop(now):
-        for hold in now.holds:
-            note(f"quire: run {now.run_id} is held ({hold.kind.value}): {hold.detail}")
-    for line in () if quiet else _next_steps(now, code):
-        say(f"next: {line}")
-
-
-def _next_steps(now: Progress, code: int) -> Iterator[str]:
-    run = now.run_id
-    if code == INTERRUPTED:
-        yield f"the same command goes on, or quire attach {run}"
-    elif code == HELD:
-        yield f"quire status {run} says more; then quire resume {run} and the same command"
-    elif requested_stop(now):
-        yield continue_after_stop(run)
-    elif now.spent:
-        yield "the same command without --limit goes on"
-    if now.failed:
-        yield f"quire failures {run} says why some failed; quire retry {run} asks again"
-    if now.state != RunState.RUNNING:
-        yield f"quire judge export {run} --to tables, or quire judge report {run} --to report"
 
 
 def experiment_pairs(experiment: "Experiment") -> list[tuple[str, str]]:
@@ -130,13 +66,6 @@ def experiment_pairs(experiment: "Experiment") -> list[tuple[str, str]]:
         ("models", ", ".join(model_label(model) for model in experiment.models)),
         ("design", f"{drawn}, {experiment.evidence_view}, {experiment.scale_size} stages"),
     ]
-
-
-def _counts(now: Progress) -> str:
-    untouched = now.total - sum(now.counts.values())
-    if untouched and now.state != RunState.RUNNING:  # there was nothing for a critic to judge
-        return f"{task_counts(now)}, {untouched:,} never asked"
-    return task_counts(now)
 
 
 def stage_rows(view: ExperimentView, now: Progress) -> Iterator[list[object]]:
@@ -283,7 +212,7 @@ def status(
         [
             (f"run {view.run}", run_status(now, workers)),
             *experiment_pairs(view.experiment),
-            ("tasks", _counts(now)),
+            ("tasks", count_words(now)),
             ("calls", spending_words(now, None)),
             ("money", money_words(now.money) if now.money else ""),
             ("batches", outstanding_batches(now, workers, views)),
@@ -345,6 +274,15 @@ def report(
     print_outcome(context, as_json, {"folder": str(to), "files": files}, said)
     if show:
         typer.launch(written[0].resolve().as_uri())
+
+
+app.command(epilog="Example: quire judge compare raw.toml abstracted.toml --to comparison")(
+    family_commands.compare
+)
+app.command(
+    epilog="Example: quire judge sweep base.toml --vary scale_size=3,4,5"
+    " --vary evidence_view=raw,abstracted --plan"
+)(of.takes_policy(without=_POLICY_NOT_OFFERED)(family_commands.sweep))
 
 
 def _read_rows(context: typer.Context, which: str) -> "ExperimentRows":

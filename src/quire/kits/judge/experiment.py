@@ -28,7 +28,7 @@ _DESIGN = (  # what spans the design space, as the export lists it
 # What files could not say once; only what is said is written, so that old runs are found again.
 _LATER = (
     *("rubric_model", "critic_model", "prompt_ordering", "top_p", "provider_seed", "max_tokens"),
-    "prompts",
+    *("prompts", "family"),
 )
 
 
@@ -120,6 +120,7 @@ class Experiment:
     critic_model: str = ""  # who criticises all; "" = whoever wrote what is criticised
     prompt_ordering: str = RUBRIC_FIRST
     prompts: tuple[tuple[str, str], ...] = ()  # by name, those that are not the built-in ones
+    family: str = ""  # experiments of one draw the same samples; "" = it is alone
 
     @property
     def authors(self) -> tuple[str, ...]:
@@ -154,10 +155,15 @@ class Experiment:
         return -(-len(self.evidence) // self.evidence_bundle_size)
 
     @property
+    def draws_of(self) -> str:
+        """Whose draws they are: what one of a family asked, another finds answered."""
+        return self.family or self.experiment_tag
+
+    @property
     def fence(self) -> str:
         """What marks where foreign text begins and ends: nobody who wrote the text knew it."""
         ids = (evidence.id for evidence in self.evidence)
-        return _digest(self.experiment_tag, str(self.seed), *ids)
+        return _digest(self.draws_of, str(self.seed), *ids)
 
     def truths(self) -> dict[str, int | None]:
         """The right stage of every piece of evidence, by its name; None where it is not known."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from quire.domain.data import Json, dates_as_text
 from quire.domain.errors import Conflict, FileMistake, RecipeInvalid, UsageError
@@ -55,11 +55,15 @@ _TAG = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 _ANY = Rule(wanted="", allows=lambda value: True)  # checked by a function of its own
 _TABLE = Rule(wanted="a table", allows=lambda value: isinstance(value, Mapping))
+_NAME = Rule(
+    wanted="a name of at most 64 letters, digits, dots, _ and -, a letter or digit first",
+    allows=lambda value: isinstance(value, str) and _TAG.fullmatch(value) is not None,
+)
+EXTENDS = "extends"
 SETTINGS = {
-    "experiment_tag": Rule(
-        wanted="a name of at most 64 letters, digits, dots, _ and -, a letter or digit first",
-        allows=lambda value: isinstance(value, str) and _TAG.fullmatch(value) is not None,
-    ),
+    "experiment_tag": _NAME,
+    "family": _NAME,
+    EXTENDS: TEXT,
     "task_type": one_of(*TASK_TYPES),
     "concept": TEXT,
     "models": list_of(TEXT, "a list of models, none twice", least=1),
@@ -93,32 +97,76 @@ _PLAIN = (
     *("experiment_tag", "task_type", "concept", "view_model", "scale_size", "samples", "method"),
     *("abstain_enabled", "evidence_bundle_size", "bundle_strategy", "seed", "temperature"),
     *("top_p", "max_tokens", "provider_seed", "rubric_model", "critic_model", "prompt_ordering"),
+    "family",
 )
 _TRUTH_RULES = {"source": TEXT, "label": TEXT}
 _SCALE_RULES = {"label": TEXT, "criteria": list_of(TEXT, "a list of texts, none twice", least=1)}
 
 
 def read_experiment(path: Path) -> Experiment:
-    """Read an experiment with all of its evidence; paths in it start from its own folder."""
-    text = _read_text(path)
-    try:
-        body = dates_as_text(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:
-        found = _AT_LINE.search(str(error))
-        raise _refusal(path, f"not TOML: {error}", int(found[1]) if found else 1) from None
-    except (RecursionError, ValueError) as error:  # nested too deep, or a number too long
-        raise _refusal(path, f"not usable TOML: {error}"[:200]) from None
+    """Read an experiment with all of its evidence; paths in a file start from its own folder."""
+    own = read_toml(path)
+    base = _read_base(own)
+    sources = [own, *([base] if base else [])]
+    body = {**(base.body if base else {}), **own.body}
+    body.pop(EXTENDS, None)
     mistake_log = MistakeLog()
-    reader = _ExperimentReader(body, mistake_log, path.parent)
+    folders = {name: file.path.parent for file in reversed(sources) for name in file.body}
+    reader = _ExperimentReader(body, mistake_log, folders)
     experiment = reader.experiment()
-    lines = find_lines(text)
-    placed = ((lines.line(place), message) for place, message in mistake_log.mistakes)
-    mistakes = [FileMistake(str(path), *item) for item in summarize_mistakes(placed)]
+    mistakes = [item for file in sources for item in _place_mistakes(file, sources, mistake_log)]
     mistakes += reader.prompt_mistakes(experiment)
     if mistakes:
         raise RecipeInvalid(str(path), mistakes)
     assert experiment is not None
     return experiment
+
+
+class TomlFile(NamedTuple):
+    """A file that settings are read from."""
+
+    path: Path
+    text: str
+    body: Mapping[str, Json]
+
+
+def read_toml(path: Path) -> TomlFile:
+    """Read a file as TOML; what it says is not looked at."""
+    text = _read_text(path)
+    try:
+        return TomlFile(path, text, dates_as_text(tomllib.loads(text)))
+    except tomllib.TOMLDecodeError as error:
+        found = _AT_LINE.search(str(error))
+        raise _refusal(path, f"not TOML: {error}", int(found[1]) if found else 1) from None
+    except (RecursionError, ValueError) as error:  # nested too deep, or a number too long
+        raise _refusal(path, f"not usable TOML: {error}"[:200]) from None
+
+
+def _read_base(own: TomlFile) -> TomlFile | None:
+    """The file that another one extends: what that one does not say stands here."""
+    name = own.body.get(EXTENDS)
+    if name is None:
+        return None
+    line = find_lines(own.text).line((EXTENDS,))
+    if not isinstance(name, str) or not name.strip():
+        raise _refusal(own.path, f"{EXTENDS} must be the path of an experiment's file", line)
+    base = read_toml(own.path.parent / name)
+    if EXTENDS in base.body:
+        raise _refusal(own.path, f"{EXTENDS} {name}, which extends a file itself; name that", line)
+    return base
+
+
+def _place_mistakes(
+    file: TomlFile, sources: Sequence[TomlFile], mistake_log: MistakeLog
+) -> Iterator[FileMistake]:
+    """The mistakes that stand in one of the files; what is missing is missing in the first."""
+    lines = find_lines(file.text)
+    placed = [
+        (lines.line(place), message)
+        for place, message in mistake_log.mistakes
+        if next((it for it in sources if place[0] in it.body), sources[0]) is file
+    ]
+    return (FileMistake(str(file.path), *item) for item in summarize_mistakes(placed))
 
 
 def _read_text(path: Path) -> str:
@@ -137,10 +185,12 @@ def _refusal(path: Path, message: str, line: int = 1) -> RecipeInvalid:
 class _ExperimentReader:
     """One file on its way to an experiment."""
 
-    def __init__(self, body: Mapping[str, Json], mistake_log: MistakeLog, folder: Path) -> None:
+    def __init__(
+        self, body: Mapping[str, Json], mistake_log: MistakeLog, folders: Mapping[str, Path]
+    ) -> None:
         self.top = TomlTable(body, (), mistake_log)
         self.mistake_log = mistake_log
-        self.folder = folder
+        self.folders = folders  # that paths start from, by setting
         self.given = self.top.check(SETTINGS, _NEEDED)
         size = self.given.get("scale_size", _DEFAULT_SCALE)
         self.scale_size = size if isinstance(size, int) else _DEFAULT_SCALE
@@ -179,7 +229,7 @@ class _ExperimentReader:
         table = TomlTable(body, ("prompts",), self.mistake_log)
         for name, path in table.check(dict.fromkeys(VARIABLES, TEXT)).items():
             try:
-                yield read_prompt_file(name, self.folder / str(path))
+                yield read_prompt_file(name, self.folders["prompts"] / str(path))
             except ValueError as error:
                 table.add_mistake(name, str(error))
 
@@ -216,7 +266,7 @@ class _ExperimentReader:
         return tuple(windows)
 
     def _evidence(self, windows: Sequence[Window]) -> tuple[Evidence, ...]:
-        reader = EvidenceReader(self.folder, windows, self.scale_size)
+        reader = EvidenceReader(self.folders.get("evidence", Path()), windows, self.scale_size)
         evidence: list[Evidence] = []
         for table in toml_tables(self.given.get("evidence", ()), "evidence", self.mistake_log):
             evidence.extend(reader.read_table(table))

@@ -189,6 +189,66 @@ def estimate_contrast(
     return plain._replace(value=corrected, low=min(low, corrected), high=min(1.0, base * reach))
 
 
+def estimate_paired_difference(
+    pairs: Sequence[tuple[Totals, Totals]],
+    figures: tuple[Statistic, Statistic],
+    observations: int,
+    *,
+    unbias: bool = False,
+) -> Estimate:
+    """A figure of the first less one of the second, where each cluster has its part in both."""
+
+    def difference(kept: Sequence[tuple[Totals, Totals]]) -> float | None:
+        one, other = (figures[side](_sum([pair[side] for pair in kept])) for side in (0, 1))
+        return None if one is None or other is None else one - other
+
+    value = difference(pairs) if pairs else None
+    plain = Estimate(value, observations=observations, clusters=len(pairs))
+    if value is None or len(pairs) < 2:
+        return plain
+    without = [difference([*pairs[:at], *pairs[at + 1 :]]) for at in range(len(pairs))]
+    known = [item for item in without if item is not None]
+    if len(known) < len(without):
+        return plain
+    shown = value - (len(pairs) - 1) * (_mean(known) - value) if unbias else value
+    return _with_margin(plain._replace(value=shown), _standard_error(known), len(pairs) - 1)
+
+
+def estimate_difference(
+    groups: tuple[Sequence[Totals], Sequence[Totals]],
+    figures: tuple[Statistic, Statistic],
+    observations: int,
+    *,
+    unbias: bool = False,
+) -> Estimate:
+    """The same of two groups of clusters that have nothing to do with each other."""
+    kept = [[cluster for cluster in group if any(cluster)] for group in groups]
+    values, variances = [], []
+    for group, figure in zip(kept, figures, strict=True):
+        value = figure(_sum(group)) if group else None
+        without = _left_out(group, figure) if len(group) > 1 else []
+        bias = (len(group) - 1) * (_mean(without) - value) if without and value is not None else 0.0
+        values.append(value - bias if unbias and value is not None else value)
+        variances.append(_standard_error(without) ** 2)
+    one, other = values
+    clusters = sum(map(len, kept))
+    if one is None or other is None:
+        return Estimate(None, observations=observations, clusters=clusters)
+    plain = Estimate(one - other, observations=observations, clusters=clusters)
+    if min(map(len, kept)) < 2:
+        return plain
+    degrees = _degrees(variances, (len(kept[0]), len(kept[1])))
+    return _with_margin(plain, sqrt(sum(variances)), degrees)
+
+
+def _with_margin(found: Estimate, error: float, degrees: float) -> Estimate:
+    """The plain interval; none where nothing moves, since nothing can be learnt from that."""
+    if not error or found.value is None:
+        return found
+    margin = student_quantile(COVERAGE, degrees) * error
+    return found._replace(low=found.value - margin, high=found.value + margin)
+
+
 def _degrees(variances: Sequence[float], sizes: Sequence[int]) -> float:
     """Degrees of freedom of a sum of two variances, as Welch and Satterthwaite have them."""
     parts = sum(var**2 / (size - 1) for var, size in zip(variances, sizes, strict=True))

@@ -19,7 +19,7 @@ POLICY: dict[str, Json] = {"pack_size": 1}
 def recipe_of(experiment: Experiment) -> Recipe:
     """Make the recipe that carries out an experiment."""
     return Recipe(
-        name=f"judge-{experiment.experiment_tag.lower()}",
+        name=f"judge-{experiment.draws_of.lower()}",
         description=f"Judges evidence of {experiment.concept} ({experiment.task_type}).",
         stages=(*_view_stages(experiment), *_JudgeStages(experiment).stages()),
         parameters=_parameters(experiment),

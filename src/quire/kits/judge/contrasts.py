@@ -1,0 +1,362 @@
+"""Contrasts: by how much experiments differ, paired where they share samples and evidence.
+
+The idea. Two experiments of one seed draw their samples with the same seeds: the same identifiers
+in the same order, and within a family the same rubrics. So a model's verdict on a bundle in one is
+set beside its verdict on the same bundle in the same sample of the other, and the mean of these
+differences has an interval over samples, by the delete-one jackknife. Where most bundles differ,
+whole samples are set beside each other: each is left out of both in turn. Where not even
+seeds are shared, the experiments are independent, and their errors add up (as Welch has it).
+
+Every figure lies on a scale from 0 to 1 that does not depend on how many stages there are.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import log2
+from typing import NamedTuple
+
+from quire.domain.data import Json
+from quire.kits.judge.intervals import (
+    SHARE,
+    Estimate,
+    Totals,
+    estimate_difference,
+    estimate_mean,
+    estimate_paired_difference,
+    estimate_statistic,
+)
+from quire.kits.judge.metrics import Score, entropy, mean_stage
+
+BY_EVIDENCE, BY_SAMPLE, UNPAIRED = "evidence", "sample", "none"
+ALL_MODELS = "all models"  # where two experiments have none in common
+
+
+class Question(NamedTuple):
+    """One figure that experiments are compared by."""
+
+    name: str
+    title: str
+    note: str  # how to read it
+    counts: Callable[[Score], bool]  # which scores it is about
+    value: Callable[[Score, int], float]  # of a score on a scale of so many stages
+    is_mean: bool = True  # else the spread of all of them
+    same_scale: bool = False  # it means something else on a scale of another size
+    ends: bool = True  # it lies between 0 and 1
+
+
+def _is_answered(score: Score) -> bool:
+    return score.decoded and bool(score.stages)
+
+
+def _has_truth(score: Score) -> bool:
+    return _is_answered(score) and score.truth is not None
+
+
+def _right(score: Score, size: int) -> float:
+    return float(score.stages == (score.truth,))
+
+
+QUESTIONS = (
+    Question(
+        "abstain_rate",
+        "Abstentions",
+        "Share of readable verdicts in which the model abstained.",
+        lambda score: score.decoded,
+        lambda score, size: float(not score.stages),
+    ),
+    Question(
+        "position",
+        "Position on the scale",
+        "Mean stage of the verdicts that name one, from 0 (the weakest) to 1 (the strongest).",
+        _is_answered,
+        lambda score, size: (mean_stage(score) - 1) / (size - 1),
+    ),
+    Question(
+        "singleton_rate",
+        "Verdicts for one stage",
+        "Share of answered verdicts that name exactly one stage.",
+        _is_answered,
+        lambda score, size: float(len(score.stages) == 1),
+    ),
+    Question(
+        "spread",
+        "Spread over the stages",
+        "Entropy of the stages named, as a share of the most that the scale allows; corrected for"
+        " the bias of few samples.",
+        _is_answered,
+        lambda score, size: 0.0,
+        is_mean=False,
+    ),
+    Question(
+        "critic_agreement",
+        "Critics' agreement",
+        "Mean of the critics' estimates that experts would agree.",
+        lambda score: score.decoded and score.agreement is not None,
+        lambda score, size: score.agreement or 0.0,
+    ),
+    Question(
+        "accuracy",
+        "Accuracy",
+        "Share of answered verdicts that name exactly the right stage; only of scales of one size.",
+        _has_truth,
+        _right,
+        same_scale=True,
+    ),
+    Question(
+        "accuracy_above_chance",
+        "Accuracy above chance",
+        "Accuracy less that of guessing one of the stages, as a share of what is left: 0 is chance,"
+        " 1 always right.",
+        _has_truth,
+        lambda score, size: (_right(score, size) - 1 / size) / (1 - 1 / size),
+        ends=False,
+    ),
+    Question(
+        "stage_error",
+        "Distance from the truth",
+        "Mean distance of a verdict from the right stage, as a share of the scale's length.",
+        _has_truth,
+        lambda score, size: abs(mean_stage(score) - (score.truth or 0)) / (size - 1),
+    ),
+)
+
+
+class Arm(NamedTuple):
+    """One experiment, as it is compared."""
+
+    name: str
+    scale_size: int
+    seeds: tuple[int, ...]  # of its samples
+    scores: tuple[Score, ...]  # swaps are left out
+    settings: Mapping[str, str]  # what it was told, by name
+
+    def models(self) -> tuple[str, ...]:
+        """Who judged."""
+        return tuple(dict.fromkeys(score.model for score in self.scores))
+
+    def scores_by(self, model: str) -> list[Score]:
+        """One model's scores, or all."""
+        return [score for score in self.scores if model in (ALL_MODELS, score.model)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrast:
+    """How one model's figure in one experiment differs from that in another."""
+
+    question: str
+    model: str
+    of: str
+    against: str
+    varies: tuple[str, ...]  # the settings in which they differ
+    pairing: str
+    of_value: float | None
+    against_value: float | None
+    difference: Estimate
+
+    def as_row(self) -> dict[str, Json]:
+        """Flat, for a table."""
+        found = self.difference
+        excludes = found.low is not None and found.high is not None
+        return {
+            "question": self.question,
+            "model_id": self.model,
+            "of": self.of,
+            "against": self.against,
+            "varies": "; ".join(self.varies),
+            "pairing": self.pairing,
+            "of_value": self.of_value,
+            "against_value": self.against_value,
+            "difference": found.value,
+            "low": found.low,
+            "high": found.high,
+            "excludes_zero": (found.low > 0 or found.high < 0) if excludes else None,  # type: ignore[operator]
+            "observations": found.observations,
+            "clusters": found.clusters,
+        }
+
+
+class ArmFigure(NamedTuple):
+    """One model's figure in one experiment."""
+
+    question: str
+    experiment: str
+    model: str
+    figure: Estimate
+
+
+def find_levels(arms: Sequence[Arm]) -> list[ArmFigure]:
+    """Every figure of every experiment and model."""
+    return [
+        ArmFigure(question.name, arm.name, model, _level(question, arm, model))
+        for question in QUESTIONS
+        for arm in arms
+        for model in arm.models()
+    ]
+
+
+def _level(question: Question, arm: Arm, model: str) -> Estimate:
+    counted = [score for score in arm.scores_by(model) if question.counts(score)]
+    clusters = list(_clusters(question, arm, counted).values())
+    if question.is_mean:
+        return estimate_mean(clusters, SHARE if question.ends else None)
+    return estimate_statistic(clusters, _figure(question, arm), SHARE, len(counted))
+
+
+def find_contrasts(arms: Sequence[Arm]) -> list[Contrast]:
+    """Every question of every pair of experiments that is to be told apart, by model."""
+    found = []
+    for one, other in pairs_to_contrast(arms):
+        shared = [model for model in one.models() if model in other.models()]
+        for question in QUESTIONS:
+            if question.same_scale and one.scale_size != other.scale_size:
+                continue
+            for model in shared or [ALL_MODELS]:
+                contrast = compare(question, model, one, other)
+                if contrast.difference.value is not None and not _is_fixed(contrast):
+                    found.append(contrast)
+    return found
+
+
+def _is_fixed(contrast: Contrast) -> bool:
+    """Whether the design leaves nothing to find, as of stages named where one must be."""
+    found = contrast.difference
+    return found.low is None and found.value == 0 and contrast.of_value in (0.0, 1.0)
+
+
+def pairs_to_contrast(arms: Sequence[Arm]) -> list[tuple[Arm, Arm]]:
+    """The pairs that differ in one setting, the later first; who is in none, with the first."""
+    pairs = [
+        (other, one)
+        for one, other in combinations(arms, 2)
+        if len(varied_settings(one, other)) <= 1
+    ]
+    order = {name: place for arm in arms for place, name in enumerate(arm.settings)}
+    pairs.sort(key=lambda pair: [order[name] for name in varied_settings(*pair)])
+    paired = {arm.name for pair in pairs for arm in pair}
+    return pairs + [(arm, arms[0]) for arm in arms[1:] if arm.name not in paired]
+
+
+def varied_settings(one: Arm, other: Arm) -> tuple[str, ...]:
+    """In which settings two experiments differ."""
+    names = dict.fromkeys([*one.settings, *other.settings])
+    return tuple(name for name in names if one.settings.get(name) != other.settings.get(name))
+
+
+def compare(question: Question, model: str, one: Arm, other: Arm) -> Contrast:
+    """One contrast, paired as far as the two experiments allow it."""
+    arms = (one, other)
+    counted = [[s for s in arm.scores_by(model) if question.counts(s)] for arm in arms]
+    pairing = _pairing(question, model, one, other)
+    if pairing == BY_EVIDENCE:
+        values, difference = _match_scores(question, arms, counted)
+    else:
+        values, difference = _match_samples(question, arms, counted, paired=pairing == BY_SAMPLE)
+    return Contrast(
+        question=question.name,
+        model=model,
+        of=one.name,
+        against=other.name,
+        varies=varied_settings(one, other),
+        pairing=pairing,
+        of_value=values[0],
+        against_value=values[1],
+        difference=difference,
+    )
+
+
+def _pairing(question: Question, model: str, one: Arm, other: Arm) -> str:
+    if model == ALL_MODELS or len(set(one.seeds) & set(other.seeds)) < 2:
+        return UNPAIRED
+    bundles = [{score.bundle for score in arm.scores} for arm in (one, other)]
+    most = 2 * len(bundles[0] & bundles[1]) >= max(map(len, bundles))  # else much is left out
+    return BY_EVIDENCE if question.is_mean and most else BY_SAMPLE
+
+
+_Values = tuple[float | None, float | None]
+_Arms = tuple[Arm, Arm]
+
+
+def _match_scores(
+    question: Question, arms: _Arms, counted: Sequence[Sequence[Score]]
+) -> tuple[_Values, Estimate]:
+    """Verdicts on the same bundle in the same sample, each pair a difference."""
+    one, other = (
+        {(arm.seeds[score.sample], score.bundle): question.value(score, arm.scale_size)
+         for score in scores}
+        for arm, scores in zip(arms, counted, strict=True)
+    )  # fmt: skip
+    places = [place for place in one if place in other]
+    by_sample: dict[int, list[float]] = {}
+    for place in places:
+        by_sample.setdefault(place[0], []).append(one[place] - other[place])
+    found = estimate_mean([(sum(item), float(len(item))) for item in by_sample.values()])
+    if found.low == found.high:
+        found = found._replace(low=None, high=None)
+    averages = [_mean([side[place] for place in places]) for side in (one, other)]
+    return (averages[0], averages[1]), found
+
+
+def _match_samples(
+    question: Question, arms: _Arms, counted: Sequence[Sequence[Score]], *, paired: bool
+) -> tuple[_Values, Estimate]:
+    """Whole samples beside each other, or experiments that share none."""
+    figures = (_figure(question, arms[0]), _figure(question, arms[1]))
+    clusters = [_clusters(question, arm, scores) for arm, scores in zip(arms, counted, strict=True)]
+    if paired:
+        shared = [seed for seed in clusters[0] if seed in clusters[1]]
+        clusters = [{seed: found[seed] for seed in shared} for found in clusters]
+    one, other = (list(found.values()) for found in clusters)
+    kept = [
+        {arm.seeds.index(seed) for seed in found} for arm, found in zip(arms, clusters, strict=True)
+    ]
+    count = sum(s.sample in use for scores, use in zip(counted, kept, strict=True) for s in scores)
+    unbias = not question.is_mean
+    if paired:
+        pairs = list(zip(one, other, strict=True))
+        difference = estimate_paired_difference(pairs, figures, count, unbias=unbias)
+    else:
+        difference = estimate_difference((one, other), figures, count, unbias=unbias)
+    values = [
+        figure(_total(group)) if group else None
+        for figure, group in zip(figures, (one, other), strict=True)
+    ]
+    return (values[0], values[1]), difference
+
+
+def _clusters(question: Question, arm: Arm, scores: Sequence[Score]) -> dict[int, Totals]:
+    """What the scores of each sample add up to, by its seed."""
+    by_seed: dict[int, list[Totals]] = {}
+    for score in scores:
+        totals = (
+            (question.value(score, arm.scale_size), 1.0)
+            if question.is_mean
+            else _masses(score, arm.scale_size)
+        )
+        by_seed.setdefault(arm.seeds[score.sample], []).append(totals)
+    return {seed: _total(totals) for seed, totals in by_seed.items()}
+
+
+def _masses(score: Score, size: int) -> Totals:
+    part = 1 / len(score.stages)
+    return tuple(part if stage in score.stages else 0.0 for stage in range(1, size + 1))
+
+
+def _figure(question: Question, arm: Arm) -> Callable[[Totals], float | None]:
+    if question.is_mean:
+        return lambda totals: totals[0] / totals[1] if totals[1] else None
+    most = log2(arm.scale_size)
+
+    def spread(totals: Totals) -> float | None:
+        found = entropy(totals)
+        return None if found is None else found / most
+
+    return spread
+
+
+def _total(clusters: Sequence[Totals]) -> Totals:
+    return tuple(map(sum, zip(*clusters, strict=True)))
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
