@@ -17,7 +17,7 @@ from quire.kits.judge.experiment import Experiment, GroundTruth, all_pairs
 from quire.kits.judge.experiment_export import write_tables
 from quire.kits.judge.experiment_runs import typed_tables
 from quire.kits.judge.experiment_tables import make_tables
-from quire.kits.judge.intervals import SHARE, Estimate, estimate_mean
+from quire.kits.judge.intervals import SHARE, Estimate, estimate_contrast, estimate_mean
 from quire.kits.judge.metrics import (
     Figures,
     Metrics,
@@ -258,6 +258,19 @@ def test_disjoint_verdicts_are_one_bit_apart() -> None:
     assert divergence((1, 0), (0, 3)) == 1
     assert entropy((2, 2, 2, 2)) == 2
     assert entropy((5, 0)) == 0
+
+
+def test_models_that_are_alike_are_known_to_be_nearly_so() -> None:
+    """Of 600 verdicts each, nobody should say that they may have nothing in common."""
+    random = Random(3)
+    one, other = (
+        [tuple(float(random.randint(3, 7)) for _ in range(4)) for _ in range(30)] for _ in range(2)
+    )
+
+    found = estimate_contrast(one, other, divergence, 1_200)
+
+    assert found.low == 0
+    assert 0 < (found.high or 1) < 0.05
 
 
 def test_the_error_of_a_mean_is_found() -> None:

@@ -23,6 +23,7 @@ from quire.planning.quantiles import student_quantile
 COVERAGE = 0.95
 _ALIKE = 0.1  # intraclass correlation that is assumed where all clusters say the same
 _NEAREST = 1.0  # standard errors: an entropy is taken to be so far from its ends, at least
+_FARTHEST = 3.0  # margins: how far up a contrast may reach that cannot be told from 0
 _LARGEST = 500.0  # of a logit, so that nothing overflows
 
 Totals = tuple[float, ...]
@@ -185,8 +186,12 @@ def estimate_contrast(
     width = student_quantile(COVERAGE, _degrees(variances, (len(first), len(second))))
     base = max(value - bias, value / 10, 1e-12)
     reach = exp(min(_LARGEST, width * error / base))
-    low = 0.0 if value - bias - width * error <= 0 else base / reach
-    return plain._replace(value=corrected, low=min(low, corrected), high=min(1.0, base * reach))
+    high = min(1.0, base * reach)
+    if value - bias - width * error > 0:
+        return plain._replace(value=corrected, low=min(base / reach, corrected), high=high)
+    # near 0 logarithms reach too far up: as far as thrice the plain margin is enough
+    farthest = corrected + _FARTHEST * width * error
+    return plain._replace(value=corrected, low=0.0, high=min(high, farthest))
 
 
 def estimate_paired_difference(
