@@ -2,12 +2,18 @@
 
 import re
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 
+from markupsafe import escape
+
 from quire.domain.data import Json
+from quire.domain.policy import Policy
 from quire.domain.runs import HeldError
 from quire.engine import open_engine
 from quire.engine.examples import load_example
+from quire.server.site import Site
+from quire.web.policy_words import POLICY_WORDS
 from tests.server.sites import open_site
 
 HOSTILE = '"><script>alert(1)</script>\u202egpj.exe'
@@ -44,7 +50,9 @@ def test_runs_are_shown_with_what_they_cost_and_what_they_need(tmp_path: Path) -
     assert "52 of 52" in re.sub("<.*?>", "", page)
     assert "(forecast $" in page
     assert "run 3 is held: " in page
-    assert 'data-post="/v1/runs/3/resume"' in page
+    assert "Raise its budget" in page
+    assert "`" not in page
+    assert "Nothing needs you" not in page
     assert 'data-key="1"' not in running
     assert 'data-key="2"' in running
     assert 'data-key="3"' in needs
@@ -102,5 +110,52 @@ def test_results_that_want_a_person_are_told_with_their_reasons(tmp_path: Path) 
         page, needs = client.get("/").text, client.get("/?show=needs").text
 
     assert "52 results of run 1 want a person: 52 of packs with stray ids" in page
+    assert "more that nobody has looked at" not in page
     assert 'href="/runs/1/review"' in page
     assert 'data-key="1"' in needs
+
+
+def test_money_and_what_nobody_looked_at_are_called_what_they_are(tmp_path: Path) -> None:
+    with open_engine(str(tmp_path / "quire.db"), environment={}) as engine:
+        load_example(engine)
+        engine.run(schema="clauses", model="simulated/small").wait()
+
+    with open_site(tmp_path) as client:
+        home, spend = (" ".join(client.get(path).text.split()) for path in ("/", "/spend"))
+
+    assert "no result is in doubt. 52 results were never looked at by a person" in home
+    assert re.search(r"\$0 today<span[^>]*> \+ \$0\.\d+ simulated</span>", home)
+    assert "<dt>spent</dt><dd>$0</dd>" in spend
+    assert re.search(r"<dt>simulated: no money</dt><dd>\$0\.\d+</dd>", spend)
+    assert "100 %</td>" in spend  # of one run: all of it
+
+
+def test_errors_of_pages_are_pages_even_those_that_nobody_expected(tmp_path: Path) -> None:
+    page = {"Accept": "text/html"}
+    with open_site(tmp_path) as client:
+        site: Site = client.app.state.site  # type: ignore[attr-defined]  # it is ours
+        nowhere, no_run = (client.get(path, headers=page) for path in ("/nowhere", "/runs/99"))
+        site.answers = None  # type: ignore[assignment]  # so that a page stumbles
+        ours = client.get("/runs", headers=page)
+        program = client.get("/runs")
+
+    assert (nowhere.status_code, no_run.status_code, ours.status_code) == (404, 404, 500)
+    assert "There is no page at this address." in nowhere.text
+    assert 'href="/runs">All runs</a>' in no_run.text
+    assert "<h1>Something went wrong</h1>" in ours.text
+    assert "Content-Security-Policy" in ours.headers
+    assert program.json()["error"]["kind"] == "InternalError"
+
+
+def test_every_policy_value_says_what_it_does_and_what_it_takes(tmp_path: Path) -> None:
+    with open_site(tmp_path) as client:
+        client.put("/v1/policy", json={"policy": {"pack_size": 7}})
+
+        page = client.get("/settings").text
+
+    assert list(POLICY_WORDS) == [item.name for item in fields(Policy)]
+    for name, words in POLICY_WORDS.items():
+        assert f"<code>{name}</code>" in page
+        assert str(escape(words.does)) in page
+    assert 'data-policy-back="pack_size"' in page
+    assert page.count("data-policy-back") == 1

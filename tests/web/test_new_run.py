@@ -43,7 +43,7 @@ def test_from_dropped_files_to_a_started_run(
         expect(page.get_by_label("All in use: 1 document, 8 blocks")).to_be_visible()
         expect(page.locator("#peek-blocks")).to_contain_text("The Tenant pays")
 
-        page.get_by_role("button", name="use the simulated model").click()
+        page.get_by_role("button", name="simulated model").click()
         _draft(page, "kind of payment, amount and due date of every payment")
         expect(page.locator("#draft-words")).to_contain_text("nothing is kept yet")
         expect(page.get_by_label("Name of field 2")).to_have_value("amount")
@@ -125,8 +125,10 @@ def test_the_plan_accounts_for_every_block(tmp_path: Path, page: Page) -> None:
         (tmp_path / "again.md").write_text("It is so.\n\nIt is not.\n\nIt is so.\n")
         page.goto(f"{site.url}/new?schema=clauses&model=simulated/small")
         page.set_input_files("#files", tmp_path / "again.md")
-        expect(page.locator("#plan-words")).to_contain_text("2 tasks in 1 call · 1 block more says")
-        expect(page.locator("#plan-why")).to_contain_text("asking every block anew")
+        expect(page.locator("#plan-words")).to_contain_text(
+            "2 blocks asked in 1 call · 1 block more says"
+        )
+        expect(page.locator("#plan-why")).to_contain_text("were asked anew")
 
 
 def test_a_broken_schema_takes_its_plan_and_price_along(tmp_path: Path, page: Page) -> None:

@@ -4,7 +4,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote_to_bytes
 
-from fastapi import Request
+from fastapi import Request, Response
+from fastapi.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -94,7 +95,22 @@ class Guard:
             if begun:
                 raise
             _LOG.exception("%s %r went wrong", scope["method"], scope["path"])
-            await plain_error(500, "InternalError", _OUR_FAULT)(scope, receive, send)
+            problem = plain_error(500, "InternalError", _OUR_FAULT)
+            answer = await run_in_threadpool(_as_page, Request(scope), problem)
+            await answer(scope, receive, send)
+
+
+def _as_page(request: Request, problem: Response) -> Response:
+    """An unexpected error as the pages show errors, where there are pages and one was asked for."""
+    show = getattr(request.app.state, "show_problem", None)
+    if show is None:
+        return problem
+    try:
+        page: Response = show(request, problem)
+    except Exception:  # noqa: BLE001 - what went wrong may be what a page needs
+        _LOG.exception("no page could say that %r went wrong", request.url.path)
+        return problem
+    return page
 
 
 def _with_headers(send: Send, headers: Sequence[tuple[bytes, bytes]]) -> Send:

@@ -14,6 +14,7 @@ class Header(NamedTuple):
     """What stands at the top of every page."""
 
     spent: str
+    simulated: str  # what models took that cost nothing; "": nothing
     title: str
     workers: int
 
@@ -34,4 +35,5 @@ def _read_header(engine: Engine, now: datetime) -> Header:
         words += f", and {cents(today.presumed)} presumed"
     if today.simulated:
         words += f"; simulated models, which cost nothing, came to {cents(today.simulated)}"
-    return Header(cents(today.cost), words, engine.workers())
+    simulated = cents(today.simulated) if today.simulated else ""
+    return Header(cents(today.cost), simulated, words, engine.workers())

@@ -18,7 +18,7 @@ RUNS = 20  # listed
 MOST_NAMED = 1_000  # documents that a first visit is told of
 KEPT = timedelta(seconds=1)
 Show = Literal["all", "running", "needs"]
-HomeMemory = ShortMemory[tuple[list[RunLine], list[PersonNeed]]]
+HomeMemory = ShortMemory[tuple[list[RunLine], list[PersonNeed], int]]
 
 
 class Welcome(NamedTuple):
@@ -38,7 +38,9 @@ def home(
     """Show what needs somebody, and the newest runs."""
     memory: HomeMemory = request.app.state.home
     now = engine.runtime.now()
-    runs, needs = memory.recall((principal.workspace, show), now, lambda: _read(engine, show))
+    runs, needs, unreviewed = memory.recall(
+        (principal.workspace, show), now, lambda: _read(engine, show)
+    )
     first_visit = not runs and show == "all" and not engine.queries.newest_run()
     return render(
         request,
@@ -47,21 +49,22 @@ def home(
         show=show,
         runs=runs,
         needs=needs,
+        unreviewed=unreviewed,
         first_visit=_welcome(engine) if first_visit else None,
         most=RUNS,
     )
 
 
-def _read(engine: Engine, show: Show) -> tuple[list[RunLine], list[PersonNeed]]:
+def _read(engine: Engine, show: Show) -> tuple[list[RunLine], list[PersonNeed], int]:
     lines = read_run_lines(engine, RUNS)
-    needs = find_needs(engine, lines)
+    needs, unreviewed = find_needs(engine, lines)
     wanted = {need.run for need in needs}
     chosen = {
         "all": lines[:RUNS],
         "running": [line for line in lines if line.is_running],
         "needs": [line for line in lines if line.head.id in wanted],
     }
-    return chosen[show], needs
+    return chosen[show], needs, unreviewed
 
 
 def _welcome(engine: Engine) -> Welcome:

@@ -4,11 +4,15 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from quire.domain.quantities import quantity
-from quire.domain.reasons import HoldKind, HoldRemedy
+from quire.domain.reasons import HoldRemedy
+from quire.domain.reviews import InboxCounts
 from quire.domain.runs import Hold
 from quire.domain.states import BatchState
 from quire.engine import Engine
 from quire.web.run_lines import RunLine
+from quire.web.standing_reasons import hold_acts, hold_words
+
+NO_REASON = "none"  # nothing speaks against it: nobody has looked
 
 REASONS = {  # of the inbox, as they are told here
     "objected": "objected to",
@@ -36,46 +40,45 @@ class PersonNeed(NamedTuple):
     acts: tuple[NeedAct, ...]
 
 
-def find_needs(engine: Engine, lines: Sequence[RunLine]) -> list[PersonNeed]:
-    """What waits for a person, of these runs: holds, results, batches that nobody knows of."""
+def find_needs(engine: Engine, lines: Sequence[RunLine]) -> tuple[list[PersonNeed], int]:
+    """What waits for a person, of these runs: holds, results, batches that nobody knows of.
+
+    And how many results nobody has looked at that nothing speaks against.
+    """
     held = [need for line in lines for need in _hold_needs(line)]
-    reviews = [need for line in lines for need in _review_needs(engine, line)]
-    return [*held, *reviews, *_batch_needs(engine, lines)]
+    counts = {line.head.id: engine.review.counts(line.head.id) for line in lines if line.now.done}
+    reviews = [need for run, count in counts.items() for need in _review_needs(run, count)]
+    unreviewed = sum(count.by_reason.get(NO_REASON, 0) for count in counts.values())
+    return [*held, *reviews, *_batch_needs(engine, lines)], unreviewed
 
 
 def _hold_needs(line: RunLine) -> Iterator[PersonNeed]:
     run = line.head.id
     for hold in line.now.unasked_holds if line.is_running else ():
-        acts = tuple(_hold_acts(run, line, hold))
-        yield PersonNeed("held", run, f"run {run} is held: {hold.detail}", acts)
+        acts = tuple(_hold_acts(run, hold))
+        yield PersonNeed("held", run, f"run {run} is held: {hold_words(run, hold)}", acts)
 
 
-def _hold_acts(run: int, line: RunLine, hold: Hold) -> Iterator[NeedAct]:
-    if hold.cause is not None and hold.cause.remedy is HoldRemedy.PAY:
-        wallet = line.now.money.wallet if line.now.money else None
-        command = f"quire wallet credit {wallet} AMOUNT" if wallet else f"quire resume {run}"
-        yield NeedAct("credit" if wallet else "raise its budget", f"/runs/{run}", command=command)
-    if hold.kind is HoldKind.CREDENTIAL:
-        yield NeedAct("add a key", "/settings#keys", command="quire keys add")
-    if hold.kind in (HoldKind.FAILURES, HoldKind.REFUSED, HoldKind.UNDECODABLE):
-        yield NeedAct("see failures", f"/runs/{run}?tab=failures", command=f"quire failures {run}")
-    yield NeedAct("resume", post=f"/v1/runs/{run}/resume", command=f"quire resume {run}")
+def _hold_acts(run: int, hold: Hold) -> Iterator[NeedAct]:
+    for act in hold_acts(run, hold):
+        yield NeedAct(act.name, act.href or f"/runs/{run}", command=act.command)
+    if hold.cause is None or hold.cause.remedy is not HoldRemedy.PAY:
+        yield NeedAct("Resume", post=f"/v1/runs/{run}/resume", command=f"quire resume {run}")
 
 
-def _review_needs(engine: Engine, line: RunLine) -> Iterator[PersonNeed]:
+def _review_needs(run: int, counts: InboxCounts) -> Iterator[PersonNeed]:
     """Results that want a person for a reason; that nobody has looked at the rest is no reason."""
-    run = line.head.id
-    if not line.now.done:
-        return
-    counts = engine.review.counts(run)
-    reasons = {name: count for name, count in counts.by_reason.items() if name != "none" and count}
+    reasons = {name: count for name, count in counts.by_reason.items() if count}
+    rest = reasons.pop(NO_REASON, 0)
     if not reasons:
         return
     total = sum(reasons.values())
     shares = ", ".join(f"{count:,} {REASONS.get(name, name)}" for name, count in reasons.items())
     wants = "wants" if total == 1 else "want"
     words = f"{quantity(total, 'result')} of run {run} {wants} a person: {shares}"
-    act = NeedAct("review", f"/runs/{run}/review", command=f"quire review {run}")
+    if rest:
+        words += f"; {rest:,} more that nobody has looked at, nothing speaks against"
+    act = NeedAct("Review", f"/runs/{run}/review", command=f"quire review {run}")
     yield PersonNeed("review", run, words, (act,))
 
 
@@ -91,5 +94,5 @@ def _batch_needs(engine: Engine, lines: Sequence[RunLine]) -> Iterator[PersonNee
                     f"batch {batch.id} ({provider}) of run {run}: nobody knows whether it was made;"
                     " it is looked for again by itself"
                 )
-                look = NeedAct("look", f"/runs/{run}?tab=batches", command=f"quire batches {run}")
+                look = NeedAct("Look", f"/runs/{run}/batches", command=f"quire batches {run}")
                 yield PersonNeed("unknown", run, words, (look,))

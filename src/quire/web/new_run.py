@@ -17,6 +17,7 @@ from quire.server.json_answers import FIRST
 from quire.web.pages import render
 
 router = APIRouter()
+FREE_MODEL = "simulated/small"  # where there is no key
 LISTED = 50  # documents to choose from, the newest
 MOST_COUNTED = 10_000  # documents in use; beyond that it is "more than"
 PEEKED = 3  # blocks that are shown
@@ -54,6 +55,7 @@ def new_run(
 ) -> HTMLResponse:
     """Show the three steps; the address says what was chosen, the script does the rest."""
     chosen = [int(part) for part in documents.split(",") if part.isdecimal() and len(part) < 16]
+    keys = len(engine.keys.listing().keys)
     return render(
         request,
         "new.html",
@@ -64,14 +66,14 @@ def new_run(
         schemas=_newest_schemas(engine),
         recipes=RecipeList(engine.registry).lines(),
         models=_models(),
-        default_model=engine.settings.model or "",
+        default_model=engine.settings.model or ("" if keys else FREE_MODEL),
         wallets=[wallet.name for wallet in engine.wallets.list()],
         blank=json.dumps(BLANK, indent=2),
         peeked=PEEKED,
         shown=SHOWN,
         most_dollars=MOST_DOLLARS,
         may_start=principal.role >= AccessRole.OPERATOR,
-        keys=len(engine.keys.listing().keys),
+        keys=keys,
     )
 
 

@@ -29,6 +29,8 @@ def ago(at: datetime, now: datetime) -> str:
     length = abs(seconds)
     if length < 5:
         return "now"
+    if seconds < 0 and length > 3_600:
+        length += 60  # a token of 30 days that was just made runs out in 30 days
     unit, size = next(item for item in _UNITS if length >= item[1])
     words = f"{int(length // size)} {unit}"
     return f"in {words}" if seconds < 0 else f"{words} ago"
@@ -107,6 +109,11 @@ def code(text: str) -> Markup:
     )
 
 
+def sentence(text: str) -> str:
+    """A text that begins as sentences do."""
+    return text[:1].upper() + text[1:]
+
+
 def percent(rate: float) -> str:
     """A rate as people say it."""
     return f"{100 * rate:.1f}".removesuffix(".0") + " %"
@@ -126,6 +133,7 @@ FILTERS = {
     "duration": duration,
     "percent": percent,
     "safe_json": safe_json,
+    "sentence": sentence,
     "shares": shares,
     "with_query": with_query,
 }

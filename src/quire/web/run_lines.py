@@ -6,7 +6,8 @@ from quire.domain.ids import RunId
 from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
 from quire.engine import Engine
-from quire.engine.queries import RunHead, run_status
+from quire.engine.queries import RunHead
+from quire.web.run_standing import is_simulated, status_word
 
 PATHS = {"batch": "batch", "paced": "paced"}  # else direct
 
@@ -23,6 +24,11 @@ class RunLine(NamedTuple):
     def is_running(self) -> bool:
         """Whether it has not ended."""
         return self.now.state == RunState.RUNNING
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether none of its money is money."""
+        return is_simulated(self.head)
 
     @property
     def parts(self) -> list[tuple[str, int]]:
@@ -64,5 +70,5 @@ def read_run_lines(engine: Engine, newest: int) -> list[RunLine]:
 def read_run_line(engine: Engine, run: RunId) -> RunLine:
     """One run, as it stands."""
     now = engine.progress(run)
-    status = run_status(now, engine.workers(run))
+    status = status_word(now, engine.workers(run))
     return RunLine(engine.queries.head(run), now, status, engine.spend.forecast_cost(run))

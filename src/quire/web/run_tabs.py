@@ -11,6 +11,7 @@ from quire.domain.tasks import Failure
 from quire.engine import Engine
 from quire.engine.progress_words import next_poll, plain_words, provider_counts
 from quire.engine.result_pages import shown_value
+from quire.web.policy_words import POLICY_WORDS
 from quire.web.run_standing import RunStanding
 
 CALLS = 50  # a page of them
@@ -102,4 +103,4 @@ def read_policy(engine: Engine, run: RunStanding, asked: Mapping[str, str]) -> d
         rows.append((name, shown_value(pair.get("value")), str(pair.get("source") or ""), ""))
     for stage, own in engine.stage_policies(run.id).items():
         rows += [(name, shown_value(value), "recipe", stage) for name, value in own.items()]
-    return {"policy": rows}
+    return {"policy": rows, "policy_words": POLICY_WORDS}

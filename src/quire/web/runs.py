@@ -17,7 +17,7 @@ from quire.server.json_answers import LARGEST
 from quire.server.routes.strips import shared_strip
 from quire.web.pages import render
 from quire.web.result_grid import read_grid, read_record
-from quire.web.run_standing import RunStanding, read_standing
+from quire.web.run_standing import RunStanding, is_simulated, read_standing, status_word
 from quire.web.run_tabs import (
     read_batches,
     read_calls,
@@ -75,7 +75,9 @@ def _read_runs(engine: Engine, state: str, before: int) -> dict[str, Any]:
         head, now = engine.queries.head(run.id), engine.progress(run.id)
         status = run_status(now, engine.workers(run.id))
         if state in ("", status):
-            runs.append({"head": head, "now": now, "status": status})
+            shown = status_word(now, engine.workers(run.id))
+            line = {"head": head, "now": now, "status": shown, "simulated": is_simulated(head)}
+            runs.append(line)
     return {
         "runs": runs,
         "next": found[RUNS - 1].id if len(found) > RUNS else None,

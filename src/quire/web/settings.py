@@ -1,17 +1,19 @@
 """The page of settings: keys, models, policy and webhooks; its forms act through the HTTP API."""
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
+import orjson
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 
+from quire.domain.data import Json
 from quire.domain.errors import Error
 from quire.engine import Engine, KnownKey
 from quire.engine.model_list import read_model_list
-from quire.engine.result_pages import shown_value
 from quire.providers.vendors import PROVIDER_NAMES
 from quire.server.access import AccessRole, AskedEngine, Principal, find_principal
 from quire.web.pages import render
+from quire.web.policy_words import POLICY_WORDS
 
 router = APIRouter()
 KEYLESS = ("simulated", "local")
@@ -55,11 +57,32 @@ def _keys(engine: Engine, principal: Principal) -> tuple[list[KnownKey], list[st
     return list(found), [str(problem) for problem in problems if isinstance(problem, Error)]
 
 
-def _policy(engine: Engine) -> list[tuple[str, str, str]]:
-    """What runs that begin now are told unless their order says otherwise: name, value, source."""
-    sourced = engine.workspace_policy.show()
+class PolicyLine(NamedTuple):
+    """One value of the policy, with what it does and what may be typed for it."""
+
+    name: str
+    source: str
+    typed: str  # its value, as somebody would type it
+    does: str
+    takes: str
+    choices: tuple[str, ...]
+
+
+def _policy(engine: Engine) -> list[PolicyLine]:
+    """What runs that begin now are told unless their order says otherwise."""
     return [
-        (name, shown_value(pair.get("value")), str(pair.get("source") or ""))
-        for name, pair in sourced.items()
+        PolicyLine(
+            name,
+            str(pair.get("source") or ""),
+            _type_value(pair.get("value")),
+            *POLICY_WORDS[name],
+        )
+        for name, pair in engine.workspace_policy.show().items()
         if isinstance(pair, dict)
     ]
+
+
+def _type_value(value: Json) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else orjson.dumps(value).decode()

@@ -9,6 +9,7 @@ from quire.domain.spend import SpendBy
 from quire.engine import Engine
 from quire.server.access import AccessRole, AskedEngine, Principal, find_principal
 from quire.web.pages import render
+from quire.web.run_standing import is_simulated
 
 router = APIRouter()
 RUNS = 20  # whose forecast is held against what they cost
@@ -24,14 +25,15 @@ def show_spend(
 ) -> HTMLResponse:
     """Show what was spent, and what for."""
     view = engine.spend.view(by, run)
-    longest = max((line.sums.cost + line.sums.presumed for line in view.lines), default=0)
+    total = view.total
     return render(
         request,
         "spend.html",
         principal,
         view=view,
         ways=list(SpendBy),
-        longest=longest,
+        whole=total.cost + total.presumed,  # that each line has a share of
+        all_simulated=bool(total.cost) and view.simulated == total.cost,
         wallets=engine.wallets.list(),
         limits=engine.limits.newest(),
         learnt=engine.limits.learnt(),
@@ -45,12 +47,22 @@ def _forecasts(engine: Engine, run: int | None) -> list[dict[str, object]]:
     """What runs were forecast to cost, and what they cost; of one run by stage."""
     if run is not None:
         rows = engine.spend.compare_forecast(run)
-        return [{"run": run, "what": f"{row['stage']} · {row['model']}", **row} for row in rows]
+        return [
+            {
+                "run": run,
+                "what": f"{row['stage']} · {row['model']}",
+                "simulated": str(row["model"]).startswith("simulated/"),
+                **row,
+            }
+            for row in rows
+        ]
     found = []
     for item in engine.runs(RUNS, drafts=True):
         rows = engine.spend.compare_forecast(item.id)
         if rows:
             names = ("low_pico", "forecast_cost_pico", "high_pico", "cost_pico")
             sums = {name: sum(int(str(row[name])) for row in rows) for name in names}
-            found.append({"run": item.id, "what": engine.queries.head(item.id).name, **sums})
+            head = engine.queries.head(item.id)
+            known = {"run": item.id, "what": head.name, "simulated": is_simulated(head)}
+            found.append({**known, **sums})
     return found

@@ -46,10 +46,23 @@ document.addEventListener("submit", (event) => {
   const { name, value } = Object.fromEntries(new FormData(form));
   let meant = value === "" ? null : value;
   try { meant = value === "" ? null : JSON.parse(value); } catch { /* text */ }
+  decide(name, meant);
+});
+
+// Shown in place, so that whoever sets several stays where they are.
+function decide(name, value) {
   attempt(async () => {
-    await api("PUT", "/v1/policy", { policy: { [name]: meant } });
-    await showAnew();
+    await api("PUT", "/v1/policy", { policy: { [name]: value } });
+    document.activeElement?.blur();
+    document.querySelectorAll("[data-live=policy] details[open]").forEach((one) => { one.open = false; });
+    await refresh();
+    tell(value === null ? `${name} is left to quire.toml again` : `${name} = ${value}, for runs that begin from now on`);
   });
+}
+
+document.addEventListener("click", (event) => {
+  const back = event.target.closest("[data-policy-back]");
+  if (back) decide(back.dataset.policyBack, null);
 });
 
 document.addEventListener("click", (event) => {

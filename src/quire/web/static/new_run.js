@@ -29,8 +29,9 @@ function documentsChanged() {
 }
 
 async function peek() {
-  const first = chosenDocuments()?.[0] ?? Number(boxes()[0]?.value ?? 0);
-  if (!first) { at("peek-blocks").replaceChildren(); return; }
+  const chosen = chosenDocuments();
+  const first = chosen === null ? Number(boxes().at(-1)?.value ?? 0) : Math.min(...chosen, Infinity);
+  if (!first || first === Infinity) { at("peek-blocks").replaceChildren(); return; }
   const found = await attempt(() => api("GET", `/v1/documents/${first}/blocks?limit=${page.dataset.peeked}`));
   const most = Number(page.dataset.shown);
   at("peek-blocks").replaceChildren(...(found?.items ?? []).map((block) => element("p", { class: "text" },
@@ -199,7 +200,9 @@ function obstacle() {
   if (!readFields().sound) return "Mend what is marked above first.";
   const isNew = at("question").value === "new";
   if (isNew && !editor.sound) return editor.problems.childElementCount ? "The schema has a mistake: mend it first." : "The schema is being checked…";
-  return order() ? "" : "Choose documents, a question and a model.";
+  if (order()) return "";
+  const missing = [chosenDocuments()?.length === 0 && "documents", !at("question").value && "a question", !at("model").value.trim() && "a model"].filter(Boolean);
+  return `Choose ${missing.join(" and ") || "a question"}.`;
 }
 
 async function plan() {
@@ -257,18 +260,31 @@ function showVariants(base) {
   }));
   const why = [];
   if (base.recommended && variants.length > 1) why.push(`${base.recommended} is recommended: it costs the least ${base.recommended.includes("batch") ? "of all" : "without waiting for a batch"}, ${base.saving_percent} % less than one call for each ${base.per ?? "block"}`);
-  if (variants.length && (base.answered.blocks || base.answered.repeated)) why.push("these prices are of asking every block anew; Start names what is really asked");
+  if (variants.length > 1 && (base.answered.blocks || base.answered.repeated)) why.push("the ways that are not chosen are priced as if every block were asked anew");
   if (base.route?.problem) why.push(base.route.problem);
   if (base.oversized) why.push(`${count(base.oversized, "block")} cannot fit the model's window`);
   if (base.stages) why.push(base.stages.map((stage) => `${stage.stage}: ${count(stage.calls, "call")}, ${dollars(stage.cost_usd)}`).join(" · "));
   at("plan-why").textContent = why.join("; ");
+  at("variants").hidden = false;
 }
 
 function showPlan(exact) {
+  showAsked(exact);
   const answered = exact.answered.blocks ? ` · ${exact.answered.blocks.toLocaleString("en")} answered before, free` : "";
   const again = exact.answered.repeated;
   const repeated = again ? ` · ${count(again, "block")} more ${again === 1 ? "says" : "say"} the same as another: asked once` : "";
-  at("plan-words").textContent = `${count(exact.documents, "document")}, ${count(exact.asked.tasks, "task")} in ${count(exact.asked.calls, "call")}${repeated}${answered}${exact.simulated ? " · simulated: no money is spent" : ""}`;
+  at("plan-words").textContent = `${count(exact.documents, "document")}: ${count(exact.asked.tasks, exact.stages ? "task" : exact.per ?? "block")} asked in ${count(exact.asked.calls, "call")}${repeated}${answered}${exact.simulated ? " · simulated: no money is spent" : ""}`;
+}
+
+// The way that is chosen says what is really asked; where nothing is, there is nothing to choose.
+function showAsked(exact) {
+  at("variants").hidden = !exact.asked.tasks;
+  if (!exact.asked.tasks) at("plan-why").textContent = "All of it was answered before: starting asks nothing, and costs nothing.";
+  const row = document.querySelector(".variant:has(:checked)");
+  if (!row || !exact.asked.tasks) return;
+  const [price, calls] = row.querySelectorAll(".number");
+  price.textContent = dollars(exact.asked.cost_usd);
+  calls.textContent = count(exact.asked.calls, "call");
 }
 
 function showButtons() {
@@ -280,7 +296,7 @@ function showButtons() {
   at("start").disabled = !planned || !sound;
   at("start-words").textContent = at("question").value && at("model").value.trim() ? obstacle() : "";
   const share = planned && limit && planned.asked.tasks ? Math.min(1, limit / planned.asked.tasks) : 1;
-  at("start").textContent = planned && sound ? `Start · about ${dollars(Math.min(budget, planned.asked.cost_usd * share))}, at most ${dollars(Math.min(budget, planned.asked.high_usd * share))}` : "Start";
+  at("start").textContent = planned && sound ? `Start · about ${dollars(Math.min(budget, planned.asked.cost_usd * share))}, at most ${dollars(Math.min(budget, planned.asked.high_usd * share))}${planned.simulated ? ", simulated" : ""}` : "Start";
   at("command").dataset.command = commandLine();
   at("command").title = commandLine();
 }

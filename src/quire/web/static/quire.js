@@ -33,8 +33,10 @@ export async function api(method, path, body, headers = {}) {
 // Shows one line at the foot of the page; errors stay until they are closed.
 export function tell(words, { error = false, undo = null } = {}) {
   const box = document.getElementById("messages");
+  for (const old of box.querySelectorAll(".message.error")) if (!error || old.dataset.words === words) old.remove(); // it is mended, or said again
   const line = document.createElement("div");
   line.className = error ? "message error" : "message";
+  line.dataset.words = words;
   line.append(words);
   if (undo) line.append(button("Undo", () => { line.remove(); undo(); }));
   if (error) line.append(button("Close", () => line.remove()));
@@ -212,8 +214,9 @@ function showMoments() {
 }
 
 export function ago(seconds) {
-  const length = Math.abs(seconds);
+  let length = Math.abs(seconds);
   if (length < 5) return "now";
+  if (seconds < 0 && length > 3600) length += 60; // as the server says it
   const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
   const [unit, size] = units.find(([, most]) => length >= most);
   const words = `${Math.floor(length / size)} ${unit}`;
