@@ -1,36 +1,78 @@
-"""Requests as the OpenAPI document allows them: none breaks the server."""
+"""Requests as the OpenAPI document allows them: none breaks the server, all answers are as it says.
 
+Each is asked without a token and with one of every role; what comes back must have a status, a
+content type and a body that the document declares.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from quire.engine import open_engine
+from quire.domain.access import AccessRole
+from quire.engine import Engine, open_engine
 from quire.server.site import Site, SiteSettings
 from quire.web.site_app import make_site_app
+from tests.docs.http_page import Route, example_body
+from tests.server.sites import SCHEMA, TEXT
 
-EXAMPLES = 3  # of each operation
-LEFT_OUT = ("/v1/keys", "/v1/webhooks", "/v1/signin", "/v1/schemas/draft", "/events")
+LEFT_OUT = ("/v1/webhooks", "/v1/signout", "/v1/schemas/draft", "/events")  # that reach outside
+NOBODY = ""
+# What is there: most requests are about it, so that not all answers are refusals.
+THERE = {
+    "run": 1,
+    "task": 1,
+    "document": 1,
+    "call": 1,
+    "audit": 1,
+    "no": 0,
+    "name": "team",
+    "ref": "clause",
+}
 
 
-def test_no_request_breaks_the_server(tmp_path: Path) -> None:
+def _fill(engine: Engine, folder: Path) -> None:
+    (folder / "lease.md").write_text(TEXT)
+    engine.ingest(folder / "lease.md", tell=lambda line: None)
+    engine.add_schema(SCHEMA, "clause")
+    run = engine.run(schema="clause", model="simulated/small", pack_size=4)
+    run.wait()
+    run.audit(3, tolerance=0.1)
+    engine.wallets.create("team", 5)
+
+
+def _open_filled(folder: Path) -> tuple[Site, dict[str, dict[str, str]]]:
+    """A site with something in it, and the headers of everybody who asks."""
+    place = str(folder / "quire.db")
+    asks: dict[str, dict[str, str]] = {NOBODY: {}}
+    with open_engine(place, environment={}) as engine:
+        _fill(engine, folder)
+        for role in AccessRole:
+            token = engine.access_tokens.create(f"a {role.word}", role.word).token
+            asks[role.word] = {"Authorization": f"Bearer {token}"}
+    told = SiteSettings(local=False, host_names=("testserver",))
+    return Site(lambda name: open_engine(place, workspace=name, environment={}), told), asks
+
+
+def _ask_everything(folder: Path, examples: int, turns: Sequence[Sequence[str]]) -> list[int]:
+    """The statuses of all answers, each of which was looked at; `turns` say who asks."""
     import schemathesis  # takes a second, in each of the processes that test
 
-    place = str(tmp_path / "quire.db")
-    site = Site(
-        lambda workspace: open_engine(place, workspace=workspace, environment={}),
-        SiteSettings(host_names=("testserver",)),
-    )
+    site, asks = _open_filled(folder)
     schema = schemathesis.openapi.from_asgi("/v1/openapi.json", make_site_app(site))
-    seen: list[tuple[str, str, int]] = []
+    statuses: list[int] = []
     for found in schema.get_all_operations():
         operation: Any = found.ok()  # type: ignore[union-attr]  # the document is right
         if any(part in operation.path for part in LEFT_OUT):
             continue
+        asked = 0
 
         @given(case=operation.as_strategy())
         @settings(
-            max_examples=EXAMPLES,
+            max_examples=examples,
             deadline=None,
             derandomize=True,
             database=None,
@@ -38,11 +80,82 @@ def test_no_request_breaks_the_server(tmp_path: Path) -> None:
             phases=[Phase.generate],
         )
         def ask(case: Any) -> None:
-            answer = case.call()
-            seen.append((case.method, case.path, answer.status_code))
+            nonlocal asked
+            for who in turns[asked % len(turns)]:
+                statuses.append(_ask(case, asks[who], there=asked % 3 < 2))
+            asked += 1
 
         ask()
     site.close()
+    return statuses
 
-    assert len(seen) > 100
-    assert [answer for answer in seen if answer[2] >= 500] == []
+
+def _ask(case: Any, headers: Mapping[str, str], *, there: bool) -> int:
+    if there:
+        _take_example(case)
+        known = {name: THERE.get(name, value) for name, value in case.path_parameters.items()}
+        case.path_parameters = known
+    answer = case.call(headers=dict(headers))
+    case.validate_response(answer, checks=_checks())
+    status: int = answer.status_code
+    return status
+
+
+@cache
+def _checks() -> list[Any]:
+    from schemathesis.checks import not_a_server_error
+    from schemathesis.specs.openapi import checks
+
+    return [
+        not_a_server_error,
+        checks.status_code_conformance,
+        checks.content_type_conformance,
+        checks.response_schema_conformance,
+    ]
+
+
+def _take_example(case: Any) -> None:
+    """A body that the document shows, where it shows one."""
+    document = case.operation.schema.raw_schema
+    operation = document["paths"][case.operation.path][case.method.lower()]
+    route = Route(case.method, case.operation.path, operation)
+    body = example_body(document, route)
+    if body is not None:
+        case.body, case.media_type = body, "application/json"
+
+
+def test_every_answer_is_as_the_document_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where the file goes that guards kept keys
+    turns = [(NOBODY, "viewer", "operator"), ("reviewer", "admin"), ("admin",)]
+
+    statuses = _ask_everything(tmp_path, 3, turns)
+
+    assert len(statuses) > 400
+    assert {200, 201, 401, 403, 404, 422} <= {*statuses}
+
+
+@pytest.mark.soak
+def test_every_answer_to_many_requests_is_as_the_document_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    everybody = (NOBODY, *(role.word for role in AccessRole))
+
+    assert len(_ask_everything(tmp_path, 30, [everybody])) > 5_000
+
+
+def test_every_parameter_says_what_it_is(tmp_path: Path) -> None:
+    site, _ = _open_filled(tmp_path)
+    document = make_site_app(site).openapi()
+    site.close()
+
+    unsaid = [
+        (path, parameter["name"])
+        for path, route in document["paths"].items()
+        for operation in route.values()
+        for parameter in operation.get("parameters", ())
+        if not parameter.get("description")
+    ]
+    assert unsaid == []

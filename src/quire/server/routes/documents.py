@@ -36,10 +36,16 @@ class DocumentShape(AnswerShape):
     title: str = Field(examples=["lease.md"])
     source_type: str = Field(examples=["md"])
     source_locator: str = Field(examples=["upload://lease.md"])
+    source_uid: str
+    source_filesize: int
     conv_uid: str
+    conv_parsing_tool: str
+    conv_representation_type: str
+    conv_block_type_freq: dict[str, int]
     conv_total_blocks: int
     conv_total_characters: int
     uploaded_at: str
+    read_at: str
     use: str  # "": runs are about it; aside or replaced: only those that name it
     paths: list[str]
 
@@ -52,11 +58,38 @@ class BlockShape(AnswerShape):
     content: str
 
 
+class UploadShape(AnswerShape):
+    """A document that came in."""
+
+    id: int
+    title: str
+    blocks: int
+    new: bool  # false: it was here already
+
+
+class RefusedFileShape(AnswerShape):
+    """A file that did not."""
+
+    name: str
+    reason: str
+
+
 class UploadedShape(AnswerShape):
     """What became of the files of one request."""
 
-    documents: list[AnswerShape]
-    refused: list[AnswerShape]  # each with its name and the reason
+    documents: list[UploadShape]
+    refused: list[RefusedFileShape]
+    skipped: int
+
+
+class PurgedShape(AnswerShape):
+    """What was erased with a document."""
+
+    document: int
+    title: str
+    documents: int
+    requests: int
+    tasks: int
 
 
 @router.get(
@@ -189,7 +222,7 @@ def put_document_aside(engine: AskedEngine, document: Number, asked: AsideBody) 
 
 @router.delete(
     "/v1/documents/{document}",
-    response_model=AnswerShape,
+    response_model=PurgedShape,
     dependencies=[requires(AccessRole.ADMIN)],
 )
 def purge_document(request: Request, engine: AskedEngine, document: Number) -> Response:

@@ -48,12 +48,29 @@ class RunShape(AnswerShape):
     model: str
     simulated: bool
     started_at: str
+    started_by: str  # the person; empty: nobody had signed in
     ended_at: str | None
+    per: str | None  # what one record is of; null of a recipe
+    limit: int | None
     blocks: int
     tasks: dict[str, int]
     done: int
     failed: int
+    packs: int
+    splits: int
+    in_flight: int
+    cut_off: int
+    batches: int
+    calls: int
+    resent: int
+    reused: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
     cost_usd: float
+    presumed_usd: float
+    saved_usd: float
+    cancelling: bool
     holds: list[AnswerShape]
     why: list[str]
 

@@ -16,6 +16,11 @@ class TokenShape(AnswerShape):
     name: str
     role: str
     tail: str
+    workspace: str
+    created_at: str
+    expires_at: str | None  # null: never
+    revoked_at: str | None
+    last_used_at: str | None
 
 
 class TokenListShape(AnswerShape):

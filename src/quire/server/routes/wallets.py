@@ -32,6 +32,8 @@ class WalletShape(AnswerShape):
     wallet: str = Field(examples=["team"])
     balance_usd: float
     balance_pico: int
+    granted_usd: float  # to runs that go on
+    used_usd: float
 
 
 class WalletListShape(AnswerShape):
@@ -48,6 +50,10 @@ class EntryShape(AnswerShape):
     kind: str
     amount_usd: float
     amount_pico: int
+    key: str  # the same key again is the same entry
+    note: str
+    run: int | None
+    at: str
 
 
 class NewWallet(Body):
