@@ -67,5 +67,5 @@ def test_few_drafts_are_carried_out_at_once_and_the_end_waits_for_them(
     assert (refused.status_code, me.status_code) == (429, 200)
     assert int(refused.headers["Retry-After"]) > 0
     with open_engine(here.url, environment={}) as engine:
-        stood = [engine.progress(run.id) for run in engine.runs()]
+        stood = [engine.progress(run.id) for run in engine.queries.runs(drafts=True)]
     assert [(run.calls, run.cut_off, run.cost_pico > 0) for run in stood] == [(1, 0, True)] * 3
