@@ -114,7 +114,7 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "block_sizes_from": ({"document": 1, "index": 9999, "limit": 50}, "blocks"),
     "first_block_sizes": ({"documents": [1, 2], "limit": 50}, "blocks"),
     "document_texts": ({"ids": [1]}, "blocks"),
-    "inbox_entries": (
+    "ranked_inbox_entries": (
         {"stage": 1, "review": "unreviewed", "rank": 2, "after": 5_000, "limit": 50},
         "results_inbox",
     ),
@@ -202,7 +202,7 @@ def test_a_frequent_statement_never_reads_a_whole_table(
     assert place.run == 1
 
 
-@pytest.mark.parametrize("name", ["inbox_entries", "later_inbox_entries"])
+@pytest.mark.parametrize("name", ["ranked_inbox_entries", "later_inbox_entries"])
 def test_a_page_deep_in_an_inbox_begins_where_the_last_one_ended(
     name: str, crowded: tuple[Raw, Place]
 ) -> None:
@@ -211,14 +211,14 @@ def test_a_page_deep_in_an_inbox_begins_where_the_last_one_ended(
     plan = _plan(raw, name, ASKED[name][0])
 
     if raw.dialect == "sqlite":
-        place = "review_rank=? AND id>?" if name == "inbox_entries" else "review_rank>?"
+        place = "review_rank=? AND id>?" if name == "ranked_inbox_entries" else "review_rank>?"
         assert f"results_inbox (stage_id=? AND review_state=? AND {place})" in plan
         assert "TEMP B-TREE" not in plan
     else:
         condition = re.search(r"Index Cond: (.*)", plan)
         assert condition, plan
         assert "review_rank" in condition[1]
-        assert ("ROW(review_rank, id) > " in condition[1]) == (name == "inbox_entries"), plan
+        assert ("ROW(review_rank, id) > " in condition[1]) == (name == "ranked_inbox_entries"), plan
 
 
 def _fill_ledger(url: str) -> Iterator[tuple[Raw, Place]]:

@@ -68,7 +68,7 @@ def test_an_error_is_a_page_for_people_and_json_for_programs(tmp_path: Path) -> 
         called = client.get("/v1/documents/9", headers=page)
 
     assert [missing.status_code, absent.status_code, nowhere.status_code] == [422, 404, 404]
-    assert "there is no document 9" in absent.text
+    assert "There is no document 9" in absent.text
     assert "<code>quire documents</code>" in absent.text
     assert "Skip to the content" in nowhere.text
     assert told.json()["error"]["kind"] == called.json()["error"]["kind"] == "NotFound"

@@ -105,7 +105,7 @@ class Inbox(Table):
         """The next results of a stage in one state of review, after a rank and a result."""
         rank, result = after
         asked = {"stage": stage, "review": str(review), "rank": rank}
-        rows = self._connection.run("inbox_entries", **asked, after=result, limit=limit)
+        rows = self._connection.run("ranked_inbox_entries", **asked, after=result, limit=limit)
         if len(rows) < limit:
             left = limit - len(rows)
             rows += self._connection.run("later_inbox_entries", **asked, limit=left)
@@ -124,7 +124,7 @@ class Inbox(Table):
     ) -> list[InboxEntry]:
         """The next results of one rank alone, the oldest first."""
         asked = {"stage": stage, "review": str(review), "rank": rank}
-        rows = self._connection.run("inbox_entries", **asked, after=after, limit=limit)
+        rows = self._connection.run("ranked_inbox_entries", **asked, after=after, limit=limit)
         return [InboxEntry._make(row) for row in rows]
 
     def scored_inbox_entries(

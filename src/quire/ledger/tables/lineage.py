@@ -263,10 +263,9 @@ class Lineage(Table):
             self._change("flag_stale_readers", ids=list(changed))
         return marked
 
-    def unmark_stale(self, restored: Sequence[TaskId], now: datetime) -> None:
-        """Unmark whoever reads these, whose earlier results stand again, and used what stands."""
-        fresh = {row[0] for row in self._run("stale_without_cause", ids=list(restored))}
-        self.check_stale(sorted(fresh), now)
+    def stale_without_cause(self, restored: Sequence[TaskId]) -> list[TaskId]:
+        """Marked tasks that read these, whose earlier results stand again, and used what stands."""
+        return sorted(set(self._column("stale_without_cause", ids=list(restored))))
 
     def count_stale(self, run: RunId) -> dict[str, int]:
         """Stale tasks of a run by the names of their stages."""

@@ -155,7 +155,7 @@ def _restore_task(
         release(tx, spec, [task], request.now)
     stale = tx.lineage.mark_stale([task], request.now) if dependants else 0
     if dependants:
-        tx.lineage.unmark_stale([task], request.now)
+        tx.lineage.check_stale(tx.lineage.stale_without_cause([task]), request.now)
     if dependants or stood.state == TaskState.PROPOSED:
         reset_dependants(tx, spec, [recipe_stage, *dependants], request.now)
     return stale

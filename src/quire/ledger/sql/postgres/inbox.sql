@@ -1,4 +1,4 @@
--- name: inbox_entries
+-- name: ranked_inbox_entries
 -- The same results; said as a pair, so that PostgreSQL goes by this index and not by that of keys, where it would pass by
 -- every result of another rank.
 SELECT r.review_rank, r.id, r.task_id, r.review_reasons, r.critic_score FROM results r

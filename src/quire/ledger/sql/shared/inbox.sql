@@ -1,4 +1,4 @@
--- name: inbox_entries
+-- name: ranked_inbox_entries
 -- The next results of a stage in one state of review and of one rank. A comparison of pairs, to take the later ranks with
 -- them, makes SQLite read the rank from its start.
 SELECT r.review_rank, r.id, r.task_id, r.review_reasons, r.critic_score FROM results r
