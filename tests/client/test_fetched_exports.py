@@ -9,7 +9,7 @@ import quire
 from quire.client import fetch_export
 from quire.domain.errors import LedgerError, NotFound
 from tests.cli.conftest import Quire
-from tests.client.test_workbench import serve
+from tests.server.served import serve
 from tests.server.sites import SCHEMA, TEXT
 
 

@@ -15,11 +15,13 @@ from typer.main import get_command
 
 from quire.cli import app
 from tests.docs.pages import ROOT, Block, Command, anchors, blocks, commands, links, name, pages
+from tests.server.served import serve
 from tests.time_limits import PATIENCE
 
 PAGES = pages()
 PROGRAM = get_command(app)
 README = ROOT / "README.md"
+SERVER_PAGE, SERVER_ADDRESS = ROOT / "docs" / "server.md", "http://localhost:8321"
 RUN_AS_WRITTEN = [
     ROOT / "docs" / f"{item}.md" for item in ("tutorial", "howto", "providers", "rehearsal")
 ]
@@ -78,6 +80,25 @@ def test_the_python_on_a_page_runs_and_prints_what_is_shown(
             assert _missing_lines(block.text, said) == [], said
 
 
+def test_the_page_of_the_server_runs_against_a_server(tmp_path: Path, warm: list[str]) -> None:
+    """A block of bash goes on until somebody stops it: what it says first is enough."""
+    here = _folder(tmp_path, warm)
+    refusing = tmp_path / "bin" / "curl"
+    refusing.write_text(f'#!/bin/sh\nexec {shutil.which("curl")} -sS --fail-with-body "$@"\n')
+    refusing.chmod(0o755)
+    found = [block for block in blocks(SERVER_PAGE) if block.language]
+    assert {"sh", "bash", "python"} == {block.language for block in found}
+    with serve(str(here / "quire.db")) as address:
+        for block in found:
+            asked = block._replace(text=block.text.replace(SERVER_ADDRESS, address))
+            if block.language == "bash":
+                assert _first_line(asked.text, here).startswith("data: ")
+            else:
+                _run_block(asked, here)
+    assert (here / "out.csv").read_text().count("\n") > 1
+    assert (here / "out.parquet").exists()
+
+
 def _leads_somewhere(page: Path, link: str) -> bool:
     path, _, anchor = link.partition("#")
     target = (page.parent / path).resolve() if path else page
@@ -113,15 +134,32 @@ def _folder(tmp_path: Path, warm: list[str]) -> Path:
     return here
 
 
+def _environment(here: Path) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("QUIRE_")}
+    kept.pop("COLUMNS", None)
+    return kept | {"PATH": f"{here.parent / 'bin'}:{os.environ['PATH']}"}
+
+
+def _first_line(command: str, here: Path) -> str:
+    """What a command says first, which is stopped then."""
+    words = shlex.split(command, comments=True)
+    shim = str(here.parent / "bin" / words[0])
+    with subprocess.Popen(
+        [shim, *words[1:]], cwd=here, env=_environment(here), stdout=subprocess.PIPE, text=True
+    ) as going:
+        assert going.stdout is not None
+        said = going.stdout.readline()
+        going.kill()
+    return said
+
+
 def _run_block(block: Block, here: Path) -> str:
     """Run a block as a reader would, and insist on how it ends; returns all that was printed."""
     programs = {"sh": ["bash", "-e", "-c"], "python": ["warm_python", "-c"]}
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("QUIRE_")}
-    kept.pop("COLUMNS", None)
     ended = subprocess.run(
         [*programs[block.language], block.text],
         cwd=here,
-        env=kept | {"PATH": f"{here.parent / 'bin'}:{os.environ['PATH']}"},
+        env=_environment(here),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
