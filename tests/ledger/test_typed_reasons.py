@@ -84,6 +84,8 @@ ADDED_INDEXES = (
     "documents_workspace",
     "documents_purged",
     "credentials_kept",
+    "requests_lane",
+    "results_scored",
 )
 
 

@@ -16,6 +16,7 @@ Error
 │   ├── SourceUnreadable
 │   ├── UnknownModel
 │   ├── IllegalMove
+│   ├── CostAboveLimit    nothing was started
 │   └── Conflict
 ├── ProviderError         the dispatcher: carries a remedy
 │   └── Undecodable       the response is kept, and read again by a mended decoder
