@@ -164,17 +164,25 @@ class WalletMachine(RuleBasedStateMachine):
             assert funds is not None
             assert funds.budget is None or funds.granted <= funds.budget
 
-    @rule(at=st.integers(0, 50), quarters=st.sampled_from([1, 3, 4, 12]), dying=Dying)
-    def come_back(self, at: int, quarters: int, dying: int | None) -> None:
-        """An answer, twice: in time or late, cheaper than reserved or dearer."""
+    @rule(
+        at=st.integers(0, 50),
+        together=st.integers(1, 4),
+        quarters=st.sampled_from([1, 3, 4, 12]),
+        dying=Dying,
+    )
+    def come_back(self, at: int, together: int, quarters: int, dying: int | None) -> None:
+        """Answers, twice: in time or late, of any slices, cheaper than reserved or dearer."""
         if not self.attempts:
             return
-        which, attempt, reserved = self.attempts[-1 - at % len(self.attempts)]
-        place, cost = self.places[which], reserved * quarters // 4
         said = Reply("{}", Stop.END, Usage(input=1, output=1))
-        answer = Answer(attempt, place.run, place.stage, b"{}", said, 1, cost)
+        last = len(self.attempts) - at % len(self.attempts)
+        answers = [
+            Answer(attempt, place.run, place.stage, b"{}", said, 1, reserved * quarters // 4)
+            for which, attempt, reserved in self.attempts[max(0, last - together) : last]
+            for place in [self.places[which]]
+        ]
         for _ in range(2):
-            self.carry_out(lambda tx: record_answers(tx, [answer], self.now), dying)
+            self.carry_out(lambda tx: record_answers(tx, answers, self.now), dying)
 
     @rule(at=st.integers(0, 50), lost=st.booleans(), dying=Dying)
     def fail(self, at: int, lost: bool, dying: int | None) -> None:
@@ -231,3 +239,19 @@ def test_the_books_balance_whatever_happens_and_wherever_it_is_cut_off(ledger_ur
     run_state_machine_as_test(
         machine, settings=settings(stateful_step_count=30, max_examples=examples)
     )
+
+
+def test_answers_of_several_slices_that_come_together_count_each_in_its_own(
+    ledger_url: str,
+) -> None:
+    here = type("Machine", (WalletMachine,), {"url": ledger_url})()
+    here.begin()
+    here.pay_in(40, None)
+    for which, worker in ((0, 0), (0, 1), (1, 1)):
+        here.send(which, worker, 1, None)
+
+    here.come_back(0, together=3, quarters=1, dying=None)
+
+    assert len(here.attempts) == 3
+    here.books_balance()
+    here.teardown()

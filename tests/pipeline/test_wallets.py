@@ -1,6 +1,7 @@
 """Runs that spend from wallets and within budgets: held without money, and nothing is lost."""
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -157,7 +158,22 @@ def test_a_run_without_wallet_and_budget_asks_nothing_of_them(
     assert here.run(pack_size=5).progress().done == 60
 
     assert asked
-    assert asked & _statements_of_wallets() == set()
+    assert asked.keys() & _statements_of_wallets() == set()
+
+
+def test_calls_that_come_back_together_change_their_slice_by_one_statement(
+    world: Worlds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = world()
+    here.ingest(sentences(60))
+    here.engine.wallets.create("team", 1)
+    asked = _listen(here.engine.ledger, monkeypatch)
+
+    assert begin(here, "team").wait().done == 60
+
+    assert asked["settle_slice"] >= asked["count_open_attempts"] > 0
+    assert asked["slices_of_attempts"] == 0
+    assert_books_balance(here)
 
 
 def _statements_of_wallets() -> set[str]:
@@ -165,16 +181,16 @@ def _statements_of_wallets() -> set[str]:
     return {name for name, _ in _split(text)}
 
 
-def _listen(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """The names of all statements from now on."""
+def _listen(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> "Counter[str]":
+    """The names of all statements from now on, and how often each was carried out."""
     with ledger.transaction() as tx:
         kind = type(tx.connection)
-    asked: set[str] = set()
+    asked: Counter[str] = Counter()
     for method in ("run", "change", "run_many"):
         usual = getattr(kind, method)
 
         def heard(self: Any, /, *given: Any, _usual: Any = usual, **values: Any) -> Any:
-            asked.add(given[0])
+            asked[given[0]] += 1
             return _usual(self, *given, **values)
 
         monkeypatch.setattr(kind, method, heard)

@@ -43,6 +43,22 @@ class AttemptEnd(NamedTuple):
     cost_basis: str | None
 
 
+class OpenAttempts(NamedTuple):
+    """Attempts that wait for their answers, and what was reserved for them."""
+
+    attempts: int
+    in_slices: int  # as many of them were reserved for in a slice
+    first_slice: SliceId | None
+    last_slice: SliceId | None
+    reserved: int | None  # for all of them; None where there are none
+
+    @property
+    def only_slice(self) -> SliceId | None:
+        """The slice that all of them were reserved for in; None where there are several."""
+        alike = self.in_slices == self.attempts and self.first_slice == self.last_slice
+        return self.first_slice if alike else None
+
+
 class SentSize(NamedTuple):
     """How much an attempt sent."""
 
@@ -112,10 +128,10 @@ class Attempts(Table):
         rows = [(ending.id, at, storable_text(ending.error), *ending[2:]) for ending in endings]
         self._connection.run_many("end_attempts", rows)
 
-    def answer_open_attempts(self, answers: Sequence[Answer], now: datetime) -> int | None:
+    def answer_open_attempts(self, answers: Sequence[Answer], now: datetime) -> OpenAttempts | None:
         """Answer attempts that are all open and readable; if one is not, do nothing: None.
 
-        Returns how many of them were reserved for in a slice.
+        Returns what was reserved for them, and where.
         """
         ids = [answer.attempt_id for answer in answers]
         at = to_micros(now)
@@ -127,16 +143,15 @@ class Attempts(Table):
         ]
         if len(used) < len(ids):
             return None
-        count, in_slices = self._count_open_attempts(ids)
-        if count < len(ids):
+        found = self._count_open_attempts(ids)
+        if found.attempts < len(ids):
             return None
         self._connection.run_many("answer_attempts", used)
         self._connection.run_many("add_responses", list(map(_response_row, answers)), stored_at=at)
-        return in_slices
+        return found
 
-    def _count_open_attempts(self, attempts: Sequence[AttemptId]) -> tuple[int, int]:
-        count, in_slices = self._run("count_open_attempts", ids=attempts)[0]
-        return count, in_slices
+    def _count_open_attempts(self, attempts: Sequence[AttemptId]) -> OpenAttempts:
+        return OpenAttempts(*self._run("count_open_attempts", ids=attempts)[0])
 
     def store_answers(self, answers: Sequence[Answer], now: datetime) -> None:
         """Keep paid answers, raw and decoded, with what they used and cost."""

@@ -27,6 +27,7 @@ from quire.domain.requests import Answer, MovedAttempt
 from quire.domain.states import AttemptState
 from quire.domain.wallets import EntryKind, NewEntry, RunFunds, Slice, WalletEntry
 from quire.ledger.ledger import Transaction
+from quire.ledger.tables.attempts import OpenAttempts
 
 NO_BOUND = 2**62  # picodollars: nothing bounds what is left
 
@@ -80,8 +81,14 @@ def take_available(tx: Transaction, funds: RunFunds) -> tuple[int, int]:
     return wallet, NO_BOUND if budget is None else budget - granted
 
 
-def settle_answers(tx: Transaction, answers: Sequence[Answer], now: datetime) -> None:
+def settle_answers(
+    tx: Transaction, answers: Sequence[Answer], answered: OpenAttempts, now: datetime
+) -> None:
     """Count what calls cost in the place of what was reserved: of attempts that were all open."""
+    if answered.only_slice is not None:  # as a rule
+        more = sum([answer.cost for answer in answers]) - (answered.reserved or 0)
+        settle_changes(tx, [Change(answered.only_slice, more)], now)
+        return
     costs = {answer.attempt_id: answer.cost for answer in answers}
     found = tx.wallets.slices_of_attempts(list(costs))
     settle_changes(tx, [Change(piece, costs[item] - held) for item, piece, held in found], now)

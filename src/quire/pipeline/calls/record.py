@@ -93,8 +93,8 @@ def record_answers(tx: Transaction, answers: Sequence[Answer], now: datetime) ->
         return
     stored: Sequence[Answer] = answers
     late: list[AttemptId] = []
-    in_slices = tx.attempts.answer_open_attempts(answers, now)
-    if in_slices is None:
+    answered = tx.attempts.answer_open_attempts(answers, now)
+    if answered is None:
         moved = tx.attempts.move_attempts(
             AttemptMove.ANSWER, [answer.attempt_id for answer in answers]
         )
@@ -103,8 +103,8 @@ def record_answers(tx: Transaction, answers: Sequence[Answer], now: datetime) ->
         late = [attempt for attempt, was in moved.items() if was.source in PRESUMED_STATES]
         tx.attempts.store_answers(stored, now)
         settle_moved(tx, moved, {answer.attempt_id: answer.cost for answer in answers}, now)
-    elif in_slices:
-        settle_answers(tx, answers, now)
+    elif answered.in_slices:
+        settle_answers(tx, answers, answered, now)
     tallies: dict[StageId, Counter[str]] = defaultdict(Counter)
     for stage, counted in groupby(stored, lambda answer: answer.stage_id):
         _tally_answers(tx, list(counted), tallies[stage], now)

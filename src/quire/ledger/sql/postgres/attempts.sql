@@ -11,7 +11,8 @@ WHERE a.state = 'answered' AND p.decoded IS NOT NULL ORDER BY a.id LIMIT :limit 
 
 -- name: count_open_attempts
 -- Locked, so that a rescuer cannot take them between the count and the move.
-SELECT count(*), count(slice_id) FROM (SELECT slice_id FROM attempts WHERE id IN (:ids...) AND state = 'open' FOR NO KEY UPDATE) AS open_ones
+SELECT count(*), count(slice_id), min(slice_id), max(slice_id), CAST(sum(reserved) AS INTEGER)
+FROM (SELECT slice_id, reserved FROM attempts WHERE id IN (:ids...) AND state = 'open' FOR NO KEY UPDATE) AS open_ones
 
 -- name: output_samples
 -- As on SQLite. OFFSET 0 keeps the question apart for each request: as a join, PostgreSQL would read all attempts.

@@ -100,8 +100,8 @@ WHERE l.workspace_id = :workspace AND l.run_id = :run
 SELECT codec, stored_at FROM responses WHERE attempt_id = :id
 
 -- name: count_open_attempts
--- And how many of them were reserved for in a slice.
-SELECT count(*), count(slice_id) FROM attempts WHERE id IN (:ids...) AND state = 'open'
+-- And how many of them were reserved for in slices, in which at least and at most, and how much for all of them.
+SELECT count(*), count(slice_id), min(slice_id), max(slice_id), CAST(sum(reserved) AS INTEGER) FROM attempts WHERE id IN (:ids...) AND state = 'open'
 
 -- name: purged_attempts
 -- Which of these were sent for a request whose words are erased by now.
