@@ -172,7 +172,10 @@ def test_status_and_runs_say_that_batches_are_out(waiting: Quire) -> None:
 
     assert (status["batches"], status["standing"]) == (1, "stopped")
     assert status["next_poll_at"]
-    assert "1 batch out, next look in 5 h" in waiting("status").stdout
+    shown = " ".join(waiting("status").stdout.split())
+    assert "1 batch out, next look in 5 h" in shown
+    assert "time left until simulated ends the batch, no limit is named" in shown
+    assert status["time_left"]["batches"] == 1
 
 
 def test_attaching_comes_back_to_a_run_and_carries_it_out(waiting: Quire) -> None:

@@ -226,6 +226,20 @@ def test_a_paused_run_is_paused_and_names_no_command(
     assert f'data-command="quire resume {run.id}"' in page
 
 
+def test_a_run_that_has_just_begun_says_why_its_time_left_is_unknown(
+    engine: Engine, client: TestClient, tmp_path: Path
+) -> None:
+    run = start(engine, tmp_path, ["One clause."])
+    with engine.ledger.transaction() as tx:
+        tx.workers.add_worker("elsewhere", 1, "0", engine.runtime.now())
+
+    words = read_words(client.get(f"/runs/{run.id}").text)
+
+    assert "time left: unknown: nothing is answered yet" in words
+    told = client.get(f"/v1/runs/{run.id}").json()["time_left"]
+    assert told["unknown"] == "nothing_answered"
+
+
 def test_each_cause_is_retried_by_itself_with_its_number(
     tmp_path: Path, client: TestClient
 ) -> None:

@@ -116,17 +116,22 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Show how a run stands, and why nothing moves when nothing moves."""
+    from quire.engine.run_time_left import read_time_left, time_left_json, time_left_words
+
     with engine_and_run(context, run) as (engine, number):
         head, now = engine.queries.head(number), engine.progress(number)
         why, workers = engine.stall_reasons(number), engine.workers(number)
         views = engine.batches(number) if now.batches else []
         own = engine.stage_policies(number) if policy else {}
         incomplete = incomplete_results(engine, now)
+        left = read_time_left(engine, head, now, workers, views)
     if as_json:
         extra = {"policy": head.policy, "stage_policies": own} if policy else {}
-        print_json(progress_json(head, now, why, workers) | {"incomplete": incomplete} | extra)
+        told = {"incomplete": incomplete, "time_left": time_left_json(left)}
+        print_json(progress_json(head, now, why, workers) | told | extra)
         return
-    print_pairs(_status_pairs(head, now, workers, views))
+    pairs = _status_pairs(head, now, workers, views)
+    print_pairs([*pairs, ("time left", time_left_words(left))])
     if now.is_staged:
         say()
         print_stages(now)

@@ -93,7 +93,7 @@ def next_poll(at: datetime | None, workers: int) -> NextPoll | None:
         return None
     now = Runtime().now()
     if at > now:
-        return NextPoll(f"in {_duration_words((at - now).total_seconds())}")
+        return NextPoll(f"in {duration_words((at - now).total_seconds())}")
     if workers:
         return NextPoll("now")
     local, today = at.astimezone(), now.astimezone().date()
@@ -137,7 +137,7 @@ def _ended_calls(counts: Mapping[str, int]) -> int:
     return sum(count for name, count in counts.items() if name.lower().startswith(_ENDED_COUNTS))
 
 
-def _duration_words(seconds: float) -> str:
+def duration_words(seconds: float) -> str:
     """A length of time as people say it."""
     for size, unit in ((3600, "h"), (60, "min")):
         if seconds >= 2 * size:

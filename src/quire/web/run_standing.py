@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from quire.domain.batches import BatchView
 from quire.domain.data import Json
@@ -13,7 +12,11 @@ from quire.domain.states import TASK_ENDED, TASK_UNDER_WAY, RunState, TaskState
 from quire.engine import Engine
 from quire.engine.progress_words import outstanding_batches
 from quire.engine.queries import RunHead, run_status
+from quire.engine.run_time_left import read_time_left, time_left_words
+from quire.planning.time_left import TimeLeft, UnknownReason
 from quire.web.standing_reasons import StandingReason, is_paused, standing_reasons
+
+SEEN_REASONS = (UnknownReason.HELD, UnknownReason.NO_WORKER)  # the page says both in large
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +48,7 @@ class RunStanding:
     workers: int
     money: RunMoneyView
     parts: tuple[tuple[str, int], ...]  # of its bar: kind of state, tasks
-    seconds_left: float | None  # about; None: nobody can tell
+    time_left: TimeLeft | None  # None: nobody waits for anything
     task_cost: int | None  # picodollars that a task took so far; None: none was paid for
 
     @property
@@ -57,6 +60,13 @@ class RunStanding:
     def live(self) -> bool:
         """Whether it has not ended."""
         return self.now.state == RunState.RUNNING
+
+    @property
+    def time_left_words(self) -> str:
+        """How long it still takes; "" where what stands beside it says why nobody can tell."""
+        if self.time_left is None or self.time_left.unknown in SEEN_REASONS:
+            return ""
+        return time_left_words(self.time_left)
 
     @property
     def is_simulated(self) -> bool:
@@ -101,7 +111,7 @@ def read_standing(engine: Engine, run: int) -> RunStanding:
             budget=now.money.budget if now.money else None,
         ),
         parts=_bar_parts(now),
-        seconds_left=_seconds_left(head, now, workers, engine.runtime.now()),
+        time_left=read_time_left(engine, head, now, workers, views),
         task_cost=task_cost,
     )
 
@@ -146,16 +156,6 @@ def _bar_parts(now: Progress) -> tuple[tuple[str, int], ...]:
     return tuple(
         (kind, sum(now.counts.get(state, 0) for state in states)) for kind, states in kinds
     )
-
-
-def _seconds_left(head: RunHead, now: Progress, workers: int, at: datetime) -> float | None:
-    """How long it will still take if it goes on as it went; batches keep their own time."""
-    ended = sum(now.counts.get(state, 0) for state in TASK_ENDED) - now.reused
-    goes_on = now.state == RunState.RUNNING and workers and not now.holds and not now.batches
-    if not goes_on or now.spent or ended <= 0 or now.is_staged:
-        return None
-    goal = min(now.total, now.task_limit or now.total)
-    return (at - head.started_at).total_seconds() * max(0, goal - ended) / ended
 
 
 def _task_cost(now: Progress) -> int | None:

@@ -13,6 +13,7 @@ from quire.engine.json_views.run_views import (
     failure_group_json,
     progress_json,
 )
+from quire.engine.run_time_left import timed_run_json
 from quire.engine.status_json import run_json
 from quire.server.access import AccessRole, AskedEngine, requires
 from quire.server.command_ids import CommandId
@@ -73,6 +74,21 @@ class RunShape(AnswerShape):
     cancelling: bool
     holds: list[AnswerShape]
     why: list[str]
+
+
+class TimeLeftShape(AnswerShape):
+    """How long a run still takes: about, or until providers end its batches at the latest."""
+
+    seconds: float | None
+    batches: int
+    providers: list[str]
+    unknown: str | None = Field(examples=["no_worker"])  # why nobody can tell
+
+
+class TimedRunShape(RunShape):
+    """How a run stands, and how long it still takes; null: it owes nothing."""
+
+    time_left: TimeLeftShape | None
 
 
 class StartedRunShape(RunShape):
@@ -156,10 +172,12 @@ def _read_reuse(asked: NewRun) -> tuple[int, str] | bool | None:
     raise UsageError("reuse: true, false, or a run and the stage before which results are kept")
 
 
-@router.get("/v1/runs/{run}", response_model=RunShape, dependencies=[requires(AccessRole.VIEWER)])
+@router.get(
+    "/v1/runs/{run}", response_model=TimedRunShape, dependencies=[requires(AccessRole.VIEWER)]
+)
 def get_run(engine: AskedEngine, run: Number) -> Response:
     """Show how a run stands, and why nothing moves when nothing moves."""
-    return answer_json(run_json(engine, RunId(run)))
+    return answer_json(timed_run_json(engine, RunId(run)))
 
 
 @router.get(
