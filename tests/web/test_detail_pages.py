@@ -1,4 +1,4 @@
-"""Pages of calls, recipes, money, settings and experiments: what they say, and what they hide."""
+"""Pages of calls, recipes, money and settings: what they say, and what they hide."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -153,15 +153,3 @@ def test_settings_show_the_last_four_of_keys_and_policy_with_its_source(
     assert "max_tries" in page
     assert "built-in" in page
     assert "anthropic/claude-haiku-5-5" in page
-
-
-def test_an_experiment_is_shown_as_its_run_and_says_how_its_report_is_made(
-    engine: Engine, client: TestClient, tmp_path: Path
-) -> None:
-    run = start(engine, tmp_path, sentences(4), pack_size=4)
-    run.wait()
-
-    page = client.get(f"/experiments/{run.id}").text
-
-    assert f"quire judge report {run.id} --to report" in page
-    assert f'href="/runs/{run.id}"' in page

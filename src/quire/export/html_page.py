@@ -70,7 +70,8 @@ def render_table(
     )
     return (
         f"<section class='card wide'><h2>{escape(title)}</h2><p>{escape(note)}</p>"
-        f"<div class='scroll'><table class='listed{'' if total else ' plain'}'>"
+        f"<div class='scroll' tabindex='0' role='group' aria-label='{escape(title, quote=True)}'>"
+        f"<table class='listed{'' if total else ' plain'}'>"
         f"<thead><tr>{heads}</tr></thead>"
         f"<tbody>{lines}</tbody></table></div></section>"
     )

@@ -20,7 +20,7 @@ NO_PAGE = "There is no page at this address."
 LISTS = {  # where what an address names is listed
     "runs": ("/runs", "all runs"),
     "calls": ("/runs", "all runs"),
-    "experiments": ("/runs", "all runs"),
+    "experiments": ("/experiments", "all experiments"),
     "audits": ("/runs", "all runs"),
     "documents": ("/documents", "all documents"),
     "recipes": ("/recipes", "all recipes"),

@@ -1,35 +1,134 @@
-"""The page of an experiment: its run in numbers, and the command that makes its report."""
+"""The pages of experiments: all of them, and one with the tables and charts of its report."""
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
-from fastapi import APIRouter, Depends, Path, Request
-from fastapi.responses import HTMLResponse
+from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi.responses import HTMLResponse, Response
 
+from quire.domain.errors import NotFound
 from quire.domain.ids import RunId
 from quire.domain.runs import StageProgress
 from quire.engine import Engine
+from quire.engine.run_reports import ReportedRun, RunReport, find_reported, reported_among
 from quire.export.result_selection import find_result_source
 from quire.server.access import AskedEngine, Principal, find_principal, site_of
+from quire.server.json_answers import LARGEST
 from quire.web.pages import render
+from quire.web.run_lines import read_run_line
 from quire.web.run_standing import read_standing
 from quire.web.stage_graph import StageGraph, draw_graph
 
 router = APIRouter()
+Viewer = Annotated[Principal, Depends(find_principal)]
+RunNumber = Annotated[int, Path(ge=1, le=LARGEST)]
+RUNS = 200  # looked through for a page of the list
+# A picture is shown as a picture: opened by itself, its colours may stand in it, and nothing else.
+PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
+
+
+class _KeptReport(NamedTuple):
+    """A report, and how the run stood when it was made."""
+
+    mark: str
+    report: RunReport
+
+
+@router.get("/experiments")
+def list_experiments(
+    request: Request,
+    principal: Viewer,
+    engine: AskedEngine,
+    cursor: Annotated[int, Query(ge=1, le=LARGEST)] = LARGEST,
+) -> HTMLResponse:
+    """Show the runs that are experiments, the newest first."""
+    key = ("experiments", principal.workspace, cursor)
+    shown = site_of(request).answers.get(key, lambda: _read_experiments(engine, cursor))
+    return render(request, "experiments.html", principal, **shown)
+
+
+def _read_experiments(engine: Engine, before: int) -> dict[str, Any]:
+    found = engine.listings.runs(before, RUNS + 1)
+    return {
+        "lines": [
+            (item.title, read_run_line(engine, item.run.id))
+            for item in reported_among(found[:RUNS])
+        ],
+        "next": found[RUNS - 1].id if len(found) > RUNS else None,
+        "cursor": None if before == LARGEST else before,
+    }
 
 
 @router.get("/experiments/{run}")
 def show_experiment(
-    request: Request,
-    principal: Annotated[Principal, Depends(find_principal)],
-    engine: AskedEngine,
-    run: Annotated[int, Path(ge=1, le=2**63 - 1)],
+    request: Request, principal: Viewer, engine: AskedEngine, run: RunNumber
 ) -> HTMLResponse:
-    """Show the run that an experiment is; its report is made by the command of its kit."""
+    """Show an experiment: how far its run is, and what it says so far."""
     answers, where = site_of(request).answers, principal.workspace
+    reported = _find(request, principal, engine, run)
     standing = answers.get(("run", where, run), lambda: read_standing(engine, run))
     graph = _draw(engine, standing.id, {stage.name: stage for stage in standing.now.stages})
-    return render(request, "experiment.html", principal, run=standing, graph=graph)
+    kept = _read_report(request, principal, engine, reported)
+    return render(
+        request,
+        "experiment.html",
+        principal,
+        run=standing,
+        title=reported.title,
+        command_line=reported.reporter.command(standing.id),
+        graph=graph,
+        report=kept.report,
+        mark=kept.mark[:12],
+    )
+
+
+@router.get("/experiments/{run}/{name}.svg")
+def show_picture(
+    request: Request,
+    principal: Viewer,
+    engine: AskedEngine,
+    run: RunNumber,
+    name: str,
+    *,
+    dark: bool = False,
+) -> Response:
+    """Draw one chart of a report."""
+    kept = _read_report(request, principal, engine, _find(request, principal, engine, run))
+    picture = kept.report.picture(name)
+    if picture is None:
+        raise NotFound(f"the report of run {run} has no chart {name!r}", f"/experiments/{run}")
+    key = ("picture", principal.workspace, run, name, dark)
+    _, drawn = site_of(request).answers.get(
+        key, lambda: (kept.mark, picture.draw(dark)), lambda known: known[0] == kept.mark
+    )
+    return Response(
+        drawn, media_type="image/svg+xml", headers={"Content-Security-Policy": PICTURE_POLICY}
+    )
+
+
+def _find(request: Request, principal: Principal, engine: Engine, run: int) -> ReportedRun:
+    key = ("reported", principal.workspace, run)
+    reported = site_of(request).answers.get(key, lambda: find_reported(engine, run))
+    if reported is None:
+        raise NotFound(f"run {run} is not an experiment's", f"/runs/{run} shows it")
+    return reported
+
+
+def _read_report(
+    request: Request, principal: Principal, engine: Engine, reported: ReportedRun
+) -> _KeptReport:
+    """The report, computed again only when something has happened in its run."""
+    run = reported.run.id
+
+    def mark() -> str:
+        return engine.export_streams.manifest(run).hash
+
+    def make() -> _KeptReport:
+        before = mark()  # what happens meanwhile makes it old at once
+        return _KeptReport(before, reported.reporter.make(engine, run))
+
+    key = ("report", principal.workspace, run)
+    return site_of(request).answers.get(key, make, lambda kept: kept.mark == mark())
 
 
 def _draw(engine: Engine, run: RunId, stages: Mapping[str, StageProgress]) -> StageGraph:

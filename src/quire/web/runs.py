@@ -10,6 +10,7 @@ from quire.domain.ids import RunId
 from quire.domain.states import TaskState
 from quire.engine import Engine
 from quire.engine.queries import run_status
+from quire.engine.run_reports import find_reported
 from quire.export.formats import FORMATS
 from quire.export.result_selection import ONLY, find_result_source
 from quire.server.access import AccessRole, AskedEngine, Principal, find_principal, site_of
@@ -143,6 +144,7 @@ def _show(
             ("exported", where, run), lambda: _read_export_counts(engine, run), anew=anew
         ),
         only=ONLY,
+        reported=answers.get(("reported", where, run), lambda: find_reported(engine, run)),
         task_words=TASK_WORDS,
         may_steer=principal.role >= AccessRole.OPERATOR,
         **shown,

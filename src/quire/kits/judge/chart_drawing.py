@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 
 DOTS_PER_INCH = 160
+_ONE_AT_A_TIME = threading.Lock()
 
 
 class Theme(NamedTuple):
@@ -29,6 +31,7 @@ class Theme(NamedTuple):
 
 
 LIGHT = Theme(ink="#1d2430", muted="#667085", line="#dfe3ea", paper="#ffffff")
+DARK = Theme(ink="#e8e8e6", muted="#a4a9b2", line="#363a40", paper="#1c1e21")
 # Colours nobody would draw with: each is exchanged for the page's own.
 _MARKED = Theme(ink="#010101", muted="#020202", line="#030303", paper="#040404")
 _VARIABLES = {getattr(_MARKED, name): f"var(--{name})" for name in Theme._fields}
@@ -69,6 +72,11 @@ def as_svg(chart: Chart) -> bytes:
     return _render_chart(chart, LIGHT, "svg", titled=True)
 
 
+def as_picture(chart: Chart, dark: bool) -> bytes:
+    """An SVG without a title, for a page that is light or dark."""
+    return _render_chart(chart, DARK if dark else LIGHT, "svg", titled=False)
+
+
 def as_html(chart: Chart) -> str:
     """A piece of HTML without a title, in the colours of the page around it."""
     text = _render_chart(chart, _MARKED, "svg", titled=False).decode()
@@ -107,7 +115,8 @@ def require_matplotlib() -> None:
 
 
 def _render_chart(chart: Chart, theme: Theme, form: str, *, titled: bool) -> bytes:
-    with _settings(chart, theme):
+    # the library's settings are those of the whole process, and a server draws on many threads
+    with _ONE_AT_A_TIME, _settings(chart, theme):
         figure = _figure(chart, theme, titled=titled)
         file = io.BytesIO()
         # no date and no version: the same figures make the same bytes

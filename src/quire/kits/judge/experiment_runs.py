@@ -209,12 +209,13 @@ def _load_experiment(engine: Engine, path: Path) -> Experiment:
 def _experiment_runs(engine: Engine) -> Iterator[tuple[RunId, Mapping[str, Json]]]:
     """The runs of experiments, the newest first, with what each was told."""
     for run in engine.runs(RUNS_SEARCHED):
-        facts = _experiment_facts(run)
+        facts = experiment_facts(run)
         if facts is not None:
             yield run.id, facts
 
 
-def _experiment_facts(run: Run) -> Mapping[str, Json] | None:
+def experiment_facts(run: Run) -> Mapping[str, Json] | None:
+    """What a run was told of its experiment; None where it is no experiment's."""
     facts = run.recipe.get("facts")
     own = facts.get(EXPERIMENT) if isinstance(facts, Mapping) else None
     return own if isinstance(own, Mapping) else None
@@ -222,7 +223,7 @@ def _experiment_facts(run: Run) -> Mapping[str, Json] | None:
 
 def _experiment_run(found: RunOutcomes) -> ExperimentRun:
     run = found.run
-    facts = _experiment_facts(run)
+    facts = experiment_facts(run)
     if facts is None:
         raise UsageError(f"run {run.id} is not an experiment's; `quire export {run.id}` exports it")
     experiment = experiment_from_json(facts, list(found.documents.values()))

@@ -83,7 +83,7 @@ def render_report(report: Report, drawings: Sequence[Drawing]) -> str:
     listed = "".join(f"<li><a href='#{name}'>{title}</a></li>" for name, title, _ in sections)
     body = [
         _head(experiment),
-        *_notices(report),
+        *report_notices(report),
         f"<nav aria-label='Contents'><ul class='contents'>{listed}</ul></nav>",
         *(f"<div id='{name}'>{part}</div>" for name, _, part in sections),
     ]
@@ -91,43 +91,46 @@ def render_report(report: Report, drawings: Sequence[Drawing]) -> str:
     return render_page(experiment.experiment_tag, body, f"results as of {updated}")
 
 
-def _sections(report: Report, drawings: Sequence[Drawing]) -> Iterator[tuple[str, str, str]]:
-    """Name, title and content of each; without content where there is nothing to show."""
+class Section(NamedTuple):
+    """Tables and charts that answer one question; both empty where there is nothing to show."""
+
+    name: str
+    title: str
+    html: str  # its tables
+    charts: tuple[str, ...] = ()  # by name; some may not be there
+
+
+def report_sections(report: Report) -> Iterator[Section]:
+    """The report, question by question."""
     metrics, findings = report.metrics, report.findings
-    known = {drawing.chart.name: drawing for drawing in drawings}
-
-    def pictures(*names: str) -> str:
-        return _pictures([known[name] for name in names if name in known])
-
     method = report.rows.experiment.method
     several = len(metrics.by_model) > 1
-    yield "figures", "Figures", figures_table(metrics, method) + pictures("stage_distribution")
+    yield Section("figures", "Figures", figures_table(metrics, method), ("stage_distribution",))
     agreement = within_table(findings)
     agreement += between_table(metrics, findings) if several else ""
-    yield "agreement", "Agreement", agreement + pictures("stages_and_lines")
-    yield (
-        "display",
-        "Lines and identifiers",
-        bias_table(findings) + pictures("position_bias", "identifier_bias")
-        if findings.display_bias
-        else "",
-    )
-    yield (
-        "accuracy",
-        "Accuracy",
-        accuracy_table(findings) + pictures("accuracy_and_abstention")
-        if findings.correctness
-        else "",
-    )
+    yield Section("agreement", "Agreement", agreement, ("stages_and_lines",))
+    display = bias_table(findings) if findings.display_bias else ""
+    biases = ("position_bias", "identifier_bias")
+    yield Section("display", "Lines and identifiers", display, biases)
+    accuracy = accuracy_table(findings) if findings.correctness else ""
+    yield Section("accuracy", "Accuracy", accuracy, ("accuracy_and_abstention",))
     critics = calibration_table(findings) if findings.calibration else ""
-    critics += pictures("calibration_truth", "calibration_others", "critic_agreement")
-    yield "critics", "Critics", critics
+    about_critics = ("calibration_truth", "calibration_others", "critic_agreement")
+    yield Section("critics", "Critics", critics, about_critics)
     rubrics = rubric_table(findings) if findings.rubrics else ""
-    yield "rubrics", "Rubrics", rubrics + pictures("rubric_quality", "swap_deltas")
-    yield "drift", "Drift", drift_table(findings) + pictures("drift") if findings.drift else ""
+    yield Section("rubrics", "Rubrics", rubrics, ("rubric_quality", "swap_deltas"))
+    yield Section("drift", "Drift", drift_table(findings) if findings.drift else "", ("drift",))
     evidence = evidence_section(report.rows, findings, report.tables) if findings.evidence else ""
-    yield "evidence", "Evidence", pictures("evidence") + evidence
-    yield "refusals", "Refusals", refusal_table(findings) if findings.refusals else ""
+    yield Section("evidence", "Evidence", evidence, ("evidence",))
+    yield Section("refusals", "Refusals", refusal_table(findings) if findings.refusals else "")
+
+
+def _sections(report: Report, drawings: Sequence[Drawing]) -> Iterator[tuple[str, str, str]]:
+    """Name, title and content of each; without content where there is nothing to show."""
+    known = {drawing.chart.name: drawing for drawing in drawings}
+    for section in report_sections(report):
+        pictures = _pictures([known[name] for name in section.charts if name in known])
+        yield section.name, section.title, section.html + pictures
 
 
 def _head(experiment: Experiment) -> str:
@@ -150,7 +153,7 @@ def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def _notices(report: Report) -> Iterator[str]:
+def report_notices(report: Report) -> Iterator[str]:
     """What must be known before any figure is read."""
     experiment, findings = report.rows.experiment, report.findings
     simulated = [model for model in experiment.models if model.startswith(_SIMULATED)]
@@ -162,22 +165,23 @@ def _notices(report: Report) -> Iterator[str]:
             " about a language model.</p></div>"
         )
     if findings.rubrics_differ:
-        yield _caution(
+        yield caution(
             "Each sample judged on a rubric that its model wrote for it: stage 3 of one rubric is"
             " not stage 3 of another. Agreement, differences between models and accuracy compare"
             " ranks on different scales, and part of what they show is the rubrics. Swaps, or a"
             " given rubric, tell the two apart."
         )
     if findings.mixed_truth_bundles:
-        yield _caution(
+        yield caution(
             f"{findings.mixed_truth_bundles:,} of {_count(findings.bundles, 'bundle')} hold pieces"
             " with different truths: their verdicts count for no accuracy."
         )
     if report.rows.status != "finished":
-        yield _caution("The run is not finished: these are the figures so far.")
+        yield caution("The run is not finished: these are the figures so far.")
 
 
-def _caution(text: str) -> str:
+def caution(text: str) -> str:
+    """A notice."""
     return f"<p class='caution' role='note'><strong>Caution.</strong> {escape(text)}</p>"
 
 
