@@ -15,6 +15,7 @@ from tests.ledger.factories import (
     SCHEMA,
     Place,
     add_document,
+    add_worker,
     answer,
     parsed_document,
     reply,
@@ -169,6 +170,18 @@ def test_calls_of_a_dead_worker_are_rescued_by_any_workspace(
     with ledger.snapshot() as tx, theirs.snapshot() as other:
         assert tx.events.events_of_run(run)[-1].kind == EventKind.WORKER_LOST
         assert other.events.events_of_run(run) == []
+
+
+def test_workers_of_others_are_not_counted(ledger: Ledger, theirs: Ledger) -> None:
+    with theirs.transaction() as tx:
+        other = add_worker(tx)
+    with ledger.snapshot() as tx:
+        assert tx.workers.live_workers(NOW) == []
+    with ledger.transaction() as tx:
+        own = add_worker(tx)
+        assert tx.workers.live_workers(NOW) == [own]
+    with theirs.snapshot() as tx:
+        assert tx.workers.live_workers(NOW) == [other]
 
 
 def test_a_worker_opens_the_workspace_it_is_told(ledger: Ledger) -> None:

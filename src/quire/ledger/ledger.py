@@ -86,7 +86,7 @@ class Transaction:
         )
         self.pieces = Pieces(connection, workspace)
         self.questions = Questions(connection, workspace)
-        self.workers, self.wallets = Workers(connection), Wallets(connection, workspace)
+        self.workers, self.wallets = Workers(connection, workspace), Wallets(connection, workspace)
         self.purges = Purges(connection, workspace)
         self.views = Views(connection, workspace)
         self.spend, self.checks = Spend(connection, workspace), Checks(connection, workspace)

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from quire.domain.ids import RunId, WorkerId
-from quire.ledger.connection import Connection
 from quire.ledger.stored_values import to_micros
+from quire.ledger.tables.table import Table
 
 
 class EndedWorker(NamedTuple):
@@ -17,18 +17,14 @@ class EndedWorker(NamedTuple):
     has_slices: int  # of runs' money
 
 
-class Workers:
-    """Everyone who sends."""
-
-    def __init__(self, connection: Connection) -> None:
-        """Work in one transaction."""
-        self._connection = connection
+class Workers(Table):
+    """Everyone who sends. Each works for one workspace; who dies is cleared up after by any."""
 
     def add_worker(
         self, host: str, pid: int, version: str, now: datetime, run: RunId | None = None
     ) -> WorkerId:
         """Begin to work, for every run or for one."""
-        rows = self._connection.run(
+        rows = self._run(
             "add_worker", host=host, pid=pid, version=version, run_id=run, now=to_micros(now)
         )
         return WorkerId(rows[0][0])
@@ -56,6 +52,6 @@ class Workers:
         return [(row[0], row[1]) for row in self._connection.run("workers_on_host", host=host)]
 
     def live_workers(self, since: datetime, run: RunId | None = None) -> list[WorkerId]:
-        """Workers heard of since then: all, or those that serve a run."""
-        rows = self._connection.run("live_workers", since=to_micros(since))
+        """Workers of this workspace heard of since then: all, or those that serve a run."""
+        rows = self._run("live_workers", since=to_micros(since))
         return [id for id, serves in rows if run is None or serves in (None, run)]

@@ -1,6 +1,6 @@
 -- name: add_worker
-INSERT INTO workers (host, pid, version, run_id, started_at, seen_at)
-VALUES (:host, :pid, :version, :run_id, :now, :now) RETURNING id
+INSERT INTO workers (workspace_id, host, pid, version, run_id, started_at, seen_at)
+VALUES (:workspace, :host, :pid, :version, :run_id, :now, :now) RETURNING id
 
 -- name: beat_worker
 UPDATE workers SET seen_at = :now WHERE id = :id AND ended_at IS NULL
@@ -23,5 +23,7 @@ UNION ALL SELECT DISTINCT w.id FROM attempts a JOIN workers w ON w.id = a.worker
 SELECT id, pid FROM workers WHERE ended_at IS NULL AND host = :host ORDER BY id
 
 -- name: live_workers
--- Each with the run that it serves, if it serves one only.
-SELECT id, run_id FROM workers WHERE ended_at IS NULL AND seen_at >= :since
+-- Each with the run that it serves, if it serves one only. Of whom nobody wrote down the workspace, an older version
+-- began: it may be anybody's until it ends.
+SELECT id, run_id FROM workers
+WHERE ended_at IS NULL AND seen_at >= :since AND coalesce(workspace_id, :workspace) = :workspace

@@ -1,6 +1,6 @@
 -- All tables of a new SQLite ledger. The migrations make the same, one after the other, which takes
 -- six times as long. Written by `make docs`, and compared with them by a test: never edited.
--- version: 42
+-- version: 43
 
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY,
@@ -173,7 +173,7 @@ CREATE TABLE workers (
     started_at INTEGER NOT NULL,
     seen_at INTEGER NOT NULL,
     ended_at INTEGER
-, run_id INTEGER REFERENCES runs (id)) STRICT;
+, run_id INTEGER REFERENCES runs (id), workspace_id TEXT) STRICT;
 
 CREATE INDEX workers_alive ON workers (seen_at) WHERE ended_at IS NULL;
 
