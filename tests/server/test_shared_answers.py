@@ -1,8 +1,11 @@
 """Shared answers: many who ask at once cost what one does."""
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+from quire.engine import open_engine
 from quire.server.shared_answers import SharedAnswers
+from quire.server.site import Site
 
 
 class Clock:
@@ -56,6 +59,31 @@ def test_an_answer_that_took_long_is_good_for_longer() -> None:
     answers.get("large run", take_three_seconds)
 
     assert len(asked) == 1
+
+
+def test_what_is_purged_elsewhere_is_forgotten_with_the_next_look(tmp_path: Path) -> None:
+    """A page that took five seconds is kept for fifty; a purge by a command ends that."""
+    clock, asked = Clock(), list[int]()
+    place = str(tmp_path / "quire.db")
+    site = Site(
+        lambda workspace: open_engine(place, workspace=workspace), answers=SharedAnswers(clock)
+    )
+    engine = site.engine("local")
+    (tmp_path / "a.md").write_text("A secret.")
+    engine.ingest(tmp_path / "a.md")
+
+    def make_slowly() -> int:
+        clock.now += 5
+        return _count(asked)
+
+    seen = [site.recall(engine).get("page", make_slowly)]
+    with open_engine(place) as command:
+        command.library.purge("1")
+    clock.now += 2
+    seen += [site.recall(engine).get("page", make_slowly) for _ in range(3)]
+    site.close()
+
+    assert seen == [1, 2, 2, 2]
 
 
 def _count(asked: list[int]) -> int:

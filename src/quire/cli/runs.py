@@ -127,8 +127,8 @@ def status(
         left = read_time_left(engine, head, now, workers, views)
     if as_json:
         extra = {"policy": head.policy, "stage_policies": own} if policy else {}
-        told = {"incomplete": incomplete, "time_left": time_left_json(left)}
-        print_json(progress_json(head, now, why, workers) | told | extra)
+        besides = {"incomplete": incomplete, "time_left": time_left_json(left)}
+        print_json(progress_json(head, now, why, workers) | besides | extra)
         return
     pairs = _status_pairs(head, now, workers, views)
     print_pairs([*pairs, ("time left", time_left_words(left))])

@@ -94,7 +94,7 @@ def _schema_time(now: Progress, pace: Pace) -> TimeLeft:
     if asked <= 0:
         return TimeLeft(unknown=UnknownReason.NOTHING_ANSWERED)
     goal = min(now.total, now.task_limit or now.total)
-    return TimeLeft(seconds=_elapsed(pace) * max(0, goal - ended) / asked)
+    return TimeLeft(seconds=_elapsed_seconds(pace) * max(0, goal - ended) / asked)
 
 
 def _recipe_time(now: Progress, pace: Pace) -> TimeLeft:
@@ -104,7 +104,7 @@ def _recipe_time(now: Progress, pace: Pace) -> TimeLeft:
     known = [calls for calls in owed if calls is not None]
     if len(known) < len(owed):
         return TimeLeft(unknown=UnknownReason.NO_FORECAST)
-    return TimeLeft(seconds=_elapsed(pace) * sum(known) / now.calls)
+    return TimeLeft(seconds=_elapsed_seconds(pace) * sum(known) / now.calls)
 
 
 def _owed_calls(stage: StageProgress, known: StageCalls | None) -> float | None:
@@ -126,5 +126,5 @@ def _calls_a_task(stage: StageProgress, known: StageCalls | None) -> float:
     return known.forecast_calls / known.forecast_tasks if known.forecast_tasks else 1.0
 
 
-def _elapsed(pace: Pace) -> float:
+def _elapsed_seconds(pace: Pace) -> float:
     return (pace.now - pace.started_at).total_seconds()

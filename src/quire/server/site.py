@@ -40,6 +40,7 @@ class Site:
     drafts: DraftDesk = field(default_factory=DraftDesk)
     broadcast: EventBroadcast = field(default_factory=lambda: EventBroadcast(run_json))
     _engines: dict[str, Engine] = field(default_factory=dict)
+    _purges: dict[str, int] = field(default_factory=dict)  # the last one known, by workspace
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def engine(self, workspace: str) -> Engine:
@@ -49,6 +50,19 @@ class Site:
                 self._engines[workspace] = self.open_engine(workspace)
             return self._engines[workspace]
 
+    def recall(self, engine: Engine) -> SharedAnswers:
+        """What is remembered, without what was made before the last purge, whoever purged.
+
+        The ledger is asked once a second, however many look.
+        """
+        workspace = engine.ledger.workspace
+        purge = self.answers.get(("purge", workspace), lambda: _last_purge(engine))
+        with self._lock:
+            if self._purges.setdefault(workspace, purge) != purge:
+                self._purges[workspace] = purge
+                self.answers.forget()
+        return self.answers
+
     def close(self) -> None:
         """Wait for what is out, and let go of every ledger."""
         self.drafts.end()
@@ -56,3 +70,8 @@ class Site:
             for engine in self._engines.values():
                 engine.close()
             self._engines.clear()
+
+
+def _last_purge(engine: Engine) -> int:
+    with engine.ledger.snapshot() as tx:
+        return tx.list_pages.last_purge()

@@ -43,7 +43,7 @@ def list_experiments(
 ) -> HTMLResponse:
     """Show the runs that are experiments, the newest first."""
     key = ("experiments", principal.workspace, cursor)
-    shown = site_of(request).answers.get(key, lambda: _read_experiments(engine, cursor))
+    shown = site_of(request).recall(engine).get(key, lambda: _read_experiments(engine, cursor))
     return render(request, "experiments.html", principal, **shown)
 
 
@@ -64,7 +64,7 @@ def show_experiment(
     request: Request, principal: Viewer, engine: AskedEngine, run: RunNumber
 ) -> HTMLResponse:
     """Show an experiment: how far its run is, and what it says so far."""
-    answers, where = site_of(request).answers, principal.workspace
+    answers, where = site_of(request).recall(engine), principal.workspace
     reported = _find(request, principal, engine, run)
     standing = answers.get(("run", where, run), lambda: read_standing(engine, run))
     graph = _draw(engine, standing.id, {stage.name: stage for stage in standing.now.stages})
@@ -98,8 +98,10 @@ def show_picture(
     if picture is None:
         raise NotFound(f"the report of run {run} has no chart {name!r}", f"/experiments/{run}")
     key = ("picture", principal.workspace, run, name, dark)
-    _, drawn = site_of(request).answers.get(
-        key, lambda: (kept.mark, picture.draw(dark)), lambda known: known[0] == kept.mark
+    _, drawn = (
+        site_of(request)
+        .recall(engine)
+        .get(key, lambda: (kept.mark, picture.draw(dark)), lambda known: known[0] == kept.mark)
     )
     return Response(
         drawn, media_type="image/svg+xml", headers={"Content-Security-Policy": PICTURE_POLICY}
@@ -108,7 +110,7 @@ def show_picture(
 
 def _find(request: Request, principal: Principal, engine: Engine, run: int) -> ReportedRun:
     key = ("reported", principal.workspace, run)
-    reported = site_of(request).answers.get(key, lambda: find_reported(engine, run))
+    reported = site_of(request).recall(engine).get(key, lambda: find_reported(engine, run))
     if reported is None:
         raise NotFound(f"run {run} is not an experiment's", f"/runs/{run} shows it")
     return reported
@@ -128,7 +130,7 @@ def _read_report(
         return _KeptReport(before, reported.reporter.make(engine, run))
 
     key = ("report", principal.workspace, run)
-    return site_of(request).answers.get(key, make, lambda kept: kept.mark == mark())
+    return site_of(request).recall(engine).get(key, make, lambda kept: kept.mark == mark())
 
 
 def _draw(engine: Engine, run: RunId, stages: Mapping[str, StageProgress]) -> StageGraph:

@@ -64,7 +64,7 @@ def list_runs(
 ) -> HTMLResponse:
     """Show a page of runs, the newest first."""
     key = ("runs", principal.workspace, state, cursor)
-    shown = site_of(request).answers.get(key, lambda: _read_runs(engine, state, cursor))
+    shown = site_of(request).recall(engine).get(key, lambda: _read_runs(engine, state, cursor))
     return render(request, "runs.html", principal, state=state, **shown)
 
 
@@ -123,7 +123,7 @@ def _show(
     """What many look at is read once; who has just acted reads anew."""
     asked = dict(request.query_params)
     anew = asked.pop("fresh", None) is not None
-    answers, where = site_of(request).answers, principal.workspace
+    answers, where = site_of(request).recall(engine), principal.workspace
     standing = answers.get(("run", where, run), lambda: read_standing(engine, run), anew=anew)
     _, read = TABS[tab]
     key = ("tab", where, run, tab, *sorted(asked.items()))

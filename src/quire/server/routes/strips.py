@@ -73,8 +73,10 @@ def shared_strip(
         return strip.ended and strip.last_event == engine.pack_strips.last_event(run)
 
     asked = ("strip", workspace, run, stage)
-    return site_of(request).answers.get(
-        asked, lambda: engine.pack_strips.make(run, stage), still_holds
+    return (
+        site_of(request)
+        .recall(engine)
+        .get(asked, lambda: engine.pack_strips.make(run, stage), still_holds)
     )
 
 
