@@ -180,3 +180,32 @@ def _check_faces(page: Page) -> None:
     expect(page.locator("#schema-state")).to_have_text("✓ fine")
     page.get_by_role("tab", name="Form").click()
     expect(page.get_by_label("Name of field 2")).to_have_value("sum_due")
+
+
+def test_a_schema_file_is_kept_as_a_schema_or_opened_and_never_taken_for_a_document(
+    tmp_path: Path, page: Page
+) -> None:
+    body = {"type": "object", "properties": {"party": {"type": "string", "description": "x" * 400}}}
+    (tmp_path / "parties.json").write_text(json.dumps(body))
+    with serve_site(tmp_path) as site:
+        page.goto(f"{site.url}/new")
+        page.set_input_files("#schema-file", tmp_path / "parties.json")
+        expect(page.get_by_label("Title")).to_have_value("parties")
+        assert site.engine.schemas() == []
+        page.get_by_role("tab", name="JSON").click()
+        lines, text = page.locator("#lines"), page.locator("#json")
+        assert text.evaluate("text => text.scrollWidth <= text.clientWidth")
+        heights = [part.evaluate("part => part.scrollHeight") for part in (lines, text)]
+        assert abs(heights[0] - heights[1]) < 10
+
+        page.set_input_files("#files", tmp_path / "parties.json")
+        assert axe_violations(page) == []
+        page.get_by_role("button", name="Keep as a schema").click()
+        expect(page.locator("#question")).to_have_value("schema:parties")
+        assert [schema.ref for schema in site.engine.schemas()] == ["parties"]
+
+        page.goto(f"{site.url}/documents")
+        page.set_input_files("#files", tmp_path / "parties.json")
+        page.get_by_role("button", name="Keep as a schema").click()
+        expect(page.locator("#next-step a")).to_have_text("Ask with the schema parties")
+        assert list(site.engine.documents()) == []

@@ -2,6 +2,7 @@
 import { actKey, api, attempt, changeQuery, element, refresh, tell } from "/static/quire.js";
 import { readFields } from "/static/plan_fields.js";
 import { SchemaEditor } from "/static/schema_editor.js";
+import { nameOf } from "/static/schema_files.js";
 import { takeFiles } from "/static/uploads.js";
 
 const at = (id) => document.getElementById(id);
@@ -124,13 +125,30 @@ async function draft(event) {
 async function save() {
   const kept = await attempt(() => api("POST", "/v1/schemas", { body: editor.body }));
   if (!kept) return;
+  sessionStorage.removeItem(KEPT);
+  await ask(kept);
+}
+
+// Chooses a schema that was just kept.
+async function ask(kept) {
   const ref = kept.ref;
   const known = [...at("question").options].some((option) => option.value === `schema:${ref}`);
   if (!known) at("question").querySelector("optgroup").append(element("option", { value: `schema:${ref}` }, ref));
-  sessionStorage.removeItem(KEPT);
   at("question").value = `schema:${ref}`;
   tell(`kept as ${ref}${kept.version > 1 ? `, version ${kept.version}` : ""}`);
   await questionChanged();
+}
+
+// Puts a file into the editor, whatever it holds: its mistakes are told there, and nothing is kept yet.
+async function readSchemaFile(event) {
+  const [file] = event.target.files;
+  if (!file) return;
+  const text = await file.text();
+  event.target.value = "";
+  let body = text;
+  try { body = JSON.parse(text); if (body?.properties && !body.title) body = { title: nameOf(file), ...body }; } catch { /* told at its line */ }
+  change(body);
+  showFace(typeof body === "string" ? "json" : "form");
 }
 
 /* Three blocks first */
@@ -359,9 +377,11 @@ at("face-json").addEventListener("click", () => showFace("json"));
 for (const face of ["face-form", "face-json"]) at(face).addEventListener("keydown", (event) => { if (event.key.startsWith("Arrow")) { const other = face === "face-form" ? "face-json" : "face-form"; at(other).click(); at(other).focus(); } });
 at("draft")?.addEventListener("submit", draft);
 at("save")?.addEventListener("click", save);
+at("schema-file")?.addEventListener("change", readSchemaFile);
 at("try")?.addEventListener("click", tryIt);
 at("start")?.addEventListener("click", start);
 if (at("drop")) takeFiles({
+  keep: (kept) => ask(kept.at(-1)),
   drop: at("drop"), inputs: [at("files")], bar: at("upload-progress"), words: at("upload-words"), box: at("upload"), refused: at("refused"),
   done: (result) => {
     for (const one of result.documents) {

@@ -57,8 +57,8 @@ export async function attempt(act) {
   try { return await act(); } catch (error) { tell(error.message, { error: true }); return undefined; }
 }
 
-// Asks once before what cannot be undone; `yes` is what the button says. Resolves to true or false.
-export function confirmOnce(title, words, yes, { danger = true } = {}) {
+// Asks once before what cannot be undone; `yes` and `no` are what the buttons say. Resolves to true, false, or null on Esc.
+export function confirmOnce(title, words, yes, { danger = true, no = "Cancel" } = {}) {
   const box = document.createElement("dialog");
   const heading = Object.assign(document.createElement("h2"), { textContent: title, id: "confirm-title" });
   box.setAttribute("aria-labelledby", "confirm-title");
@@ -68,9 +68,9 @@ export function confirmOnce(title, words, yes, { danger = true } = {}) {
     const end = (answer) => { box.close(); box.remove(); resolve(answer); };
     const act = button(yes, () => end(true));
     act.className = danger ? "danger main" : "main";
-    row.append(button("Cancel", () => end(false)), act);
+    row.append(button(no, () => end(false)), act);
     box.append(heading, text, row);
-    box.addEventListener("cancel", () => end(false));
+    box.addEventListener("cancel", () => end(null));
     document.body.append(box);
     box.showModal();
   });

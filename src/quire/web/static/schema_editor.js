@@ -30,6 +30,8 @@ export class SchemaEditor {
     this.sound = false; // the server found nothing wrong with this very text
     this.body = null;
     text.addEventListener("input", () => this.read({ byHand: true }));
+    this.wrapped = text.parentElement.querySelector(".wrapped"); // the same text, to measure where its lines wrap
+    new ResizeObserver(() => this.showLines(this.wrong ?? [])).observe(text);
     text.addEventListener("scroll", () => { lines.scrollTop = text.scrollTop; });
   }
 
@@ -72,10 +74,23 @@ export class SchemaEditor {
   }
 
   showLines(wrong) {
-    const count = this.text.value.split("\n").length;
-    this.gutter.replaceChildren(...Array.from({ length: count }, (_, place) =>
-      element("span", { class: wrong.includes(place + 1) ? "wrong" : "" }, `${place + 1}\n`)));
+    this.wrong = wrong;
+    const rows = this.measureRows();
+    this.gutter.replaceChildren(...rows.map((count, place) =>
+      element("span", { class: wrong.includes(place + 1) ? "wrong" : "" }, `${place + 1}${"\n".repeat(count)}`)));
     this.gutter.scrollTop = this.text.scrollTop;
+  }
+
+  // How many rows each line takes on the screen.
+  measureRows() {
+    const lines = this.text.value.split("\n");
+    this.wrapped.style.width = `${this.text.clientWidth}px`;
+    const made = lines.map((line) => element("div", {}, line));
+    this.wrapped.replaceChildren(...made);
+    const height = parseFloat(getComputedStyle(this.text).lineHeight);
+    const rows = made.map((line) => Math.max(1, Math.round(line.getBoundingClientRect().height / height)));
+    this.wrapped.replaceChildren();
+    return rows;
   }
 
   goTo(line) {

@@ -1,4 +1,5 @@
 // Bringing files in: dropped or chosen, folders too, a few at a time, with progress, each refusal in its own line.
+import { keepSchemas } from "/static/schema_files.js";
 
 const AT_ONCE = 20; // files in a request
 const MOST_BYTES = 64 * 1024 * 1024; // of a request, unless one file is larger
@@ -73,9 +74,11 @@ export async function bringIn(files, tell) {
   return result;
 }
 
-// Makes a part of a page take files; `done` gets what became of them.
-export function takeFiles({ drop, inputs, bar, words, box, refused, done }) {
-  const take = async (files) => {
+// Makes a part of a page take files; `done` gets what became of them, `keep` the schemas that were kept of them.
+export function takeFiles({ drop, inputs, bar, words, box, refused, done, keep }) {
+  const take = async (all) => {
+    const { documents: files, kept } = await keepSchemas(all);
+    if (kept.length) keep(kept);
     if (!files.length) return;
     box.hidden = false;
     refused.replaceChildren();
