@@ -192,6 +192,7 @@ def test_a_schema_file_is_kept_as_a_schema_or_opened_and_never_taken_for_a_docum
         page.set_input_files("#schema-file", tmp_path / "parties.json")
         expect(page.get_by_label("Title")).to_have_value("parties")
         assert site.engine.schemas() == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         page.get_by_role("tab", name="JSON").click()
         lines, text = page.locator("#lines"), page.locator("#json")
         assert text.evaluate("text => text.scrollWidth <= text.clientWidth")
