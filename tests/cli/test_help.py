@@ -52,7 +52,13 @@ HEAVY_PARTS = {
     *("gates", "sources", "simulated", "export", "accounts", "rehearsal", "local"),
 }
 # Who asks for the whole help wants a line of every kit, and for it the module with its commands.
-KIT_PARTS = {"quire.kits", "quire.kits.judge", "quire.kits.judge.commands"}
+KIT_PARTS = {
+    "quire.kits",
+    "quire.kits.judge",
+    "quire.kits.judge.commands",
+    "quire.kits.judge.experiment_views",
+    "quire.kits.judge.family_commands",
+}
 LIST_IMPORTS = """
 import json, sys
 from quire.cli import main

@@ -210,18 +210,19 @@ def test_a_value_without_a_fingerprint_is_a_mistake() -> None:
 @pytest.mark.parametrize(
     ("change", "ref"),
     [
-        ({}, "schema"),
+        ({}, "duties"),
         ({"title": "My  Invoices (2024)!"}, "my_invoices_2024"),
         ({"$id": "urn:acme:Invoice-Lines", "title": "Other"}, "invoice-lines"),
         ({"$id": "https://acme.example/schemas/v2", "title": "Other"}, "v2"),
         ({"$id": "https://acme.example/", "title": "Other"}, "other"),
-        ({"$id": "???", "title": "é"}, "schema"),
+        ({"$id": "???", "title": "é"}, "duties"),
         ({"$id": "my schema"}, "my_schema"),
         ({"title": "x" * 100}, "x" * 64),
     ],
 )
-def test_the_ref_is_derived_from_id_then_title(change: dict[str, Json], ref: str) -> None:
-    assert load_schema(body(**change), name="s").ref == ref
+def test_the_ref_is_derived_from_id_then_title_then_file(change: dict[str, Json], ref: str) -> None:
+    assert load_schema(body(**change), name="of/Duties.json").ref == ref
+    assert load_schema(body(), name="é.json").ref == "schema"
 
 
 def test_a_given_ref_wins() -> None:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import PurePath
 from typing import NamedTuple
 
 from quire.domain.data import Json
@@ -59,7 +60,7 @@ def load_schema(body: Json, *, name: str, ref: str | None = None) -> Schema:
     if mistakes:
         raise SchemaInvalid(name, mistakes)
     assert isinstance(body, Mapping)
-    return Schema(ref=ref or _derive_ref(body), uid=schema_uid(body), body=body)
+    return Schema(ref=ref or _derive_ref(body, name), uid=schema_uid(body), body=body)
 
 
 def read_schema(text: bytes, name: str, ref: str | None = None) -> Schema:
@@ -95,10 +96,12 @@ def read_schema(text: bytes, name: str, ref: str | None = None) -> Schema:
     return load_schema(body, name=name, ref=ref)
 
 
-def _derive_ref(body: Mapping[str, Json]) -> str:
+def _derive_ref(body: Mapping[str, Json], name: str) -> str:
+    """What a schema calls itself; else its file's name, which people then ask for."""
     given_id, title = body.get("$id"), body.get("title")
     tail = re.split("[:/]", given_id)[-1] if isinstance(given_id, str) else ""
-    return slug(tail) or slug(title if isinstance(title, str) else "") or "schema"
+    said = slug(tail) or slug(title if isinstance(title, str) else "")
+    return said or slug(PurePath(name).stem) or "schema"
 
 
 def _require_utf8(body: Json) -> None:

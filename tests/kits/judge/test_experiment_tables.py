@@ -256,7 +256,7 @@ def test_the_manifest_names_every_file_with_its_hash(rows: ExperimentRows, tmp_p
     write_tables(rows, typed_tables(rows), tmp_path)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
 
-    assert manifest["export_schema_version"] == 4
+    assert manifest["export_schema_version"] == 5
     assert manifest["last_updated"] == "2026-03-01T12:30:00+00:00"
     assert manifest["run_id"] == 4
     for table in manifest["tables"]:
