@@ -165,14 +165,16 @@ def test_calls_that_come_back_together_change_their_slice_by_one_statement(
     world: Worlds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = world()
-    here.ingest(sentences(60))
+    here.ingest(sentences(600))
     here.engine.wallets.create("team", 1)
     asked = _listen(here.engine.ledger, monkeypatch)
 
-    assert begin(here, "team").wait().done == 60
+    assert begin(here, "team").wait().done == 600
 
-    assert asked["settle_slice"] >= asked["count_open_attempts"] > 0
     assert asked["slices_of_attempts"] == 0
+    first = 1  # a first claim does not know that few calls may go, and gives back for the others
+    leases = asked["take_slice"]  # which take more from the wallet first
+    assert 0 < asked["settle_slice"] <= asked["count_open_attempts"] + leases + first
     assert_books_balance(here)
 
 

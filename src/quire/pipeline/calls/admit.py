@@ -132,13 +132,25 @@ def reserve_limits(
     return Admission(count, needs[:count], min(timedelta(seconds=wait), LONGEST_REST))
 
 
+def likely_room(contexts: Contexts, context: LaneContext, pool: Pool, now: datetime) -> int:
+    """How many of a lane's calls are worth a look, by what was known of its limits last time.
+
+    Whoever reserves money for more gives it back at once. At least one: it learns what holds now.
+    """
+    rest = contexts.rests.get(context.lane_id)
+    if rest is None or not rest.unheard:
+        return NO_LIMIT
+    return max(1, count_unheard_room(contexts.sent_calls.get(pool), to_micros(now)))
+
+
 def _admit_unheard(contexts: Contexts, pool: Pool, sizes: Sequence[int], at: int) -> Admission:
     """While nothing is known of a pool's limits, few calls go before a refusal could be heard."""
     sofar = contexts.sent_calls.get(pool)
-    count, wait = min(len(sizes), count_unheard_room(sofar, at)), 0.0
+    room, wait = count_unheard_room(sofar, at), 0.0
+    count = min(len(sizes), room)
     if count or sofar is None:
         sofar = contexts.sent_calls[pool] = note_sent(sofar, sizes[:count], at)
-    if count < len(sizes):
+    if room <= len(sizes):  # and not one more
         wait = seconds_until_heard(sofar, at)
     return Admission(count, (), min(timedelta(seconds=wait), LONGEST_REST), unheard=True)
 

@@ -32,6 +32,7 @@ from quire.pipeline.calls.admit import (
     LimitReport,
     call_size,
     learn_limits,
+    likely_room,
     note_cached,
     note_not_cached,
     pool_of,
@@ -146,17 +147,18 @@ def _next_requests(
     now: datetime,
 ) -> _Affordable:
     """The next requests that money and limits cover; the lane rests while others must wait."""
-    waiting = tx.requests.sendable_requests(context.lane_id, most, now)
-    waiting = [context.with_reserve(request) for request in waiting]
-    purse = reserve_funds(tx, contexts, context.run_id, sender.worker, waiting, now)
-    queued = waiting[: purse.calls] if purse else waiting
     pool = pool_of(context, sender.account)
+    room = likely_room(contexts, context, pool, now)
+    waiting = tx.requests.sendable_requests(context.lane_id, min(most, room + 1), now)
+    wanted = [context.with_reserve(request) for request in waiting[:room]]
+    purse = reserve_funds(tx, contexts, context.run_id, sender.worker, wanted, now)
+    queued = wanted[: purse.calls] if purse else wanted
     admission = reserve_limits(tx, contexts, context, pool, queued, now)
     needs = admission.needs if admission else ()
     count = admission.calls if admission else len(queued)
-    more = len(waiting) >= most or count < len(queued)  # waits to go
+    more = len(waiting) >= min(most, room + 1) or count < len(queued)  # waits to go
     rest, unheard = admission.rest if admission and more else NO_REST, False
-    if len(queued) < len(waiting):  # until calls that are out release something
+    if len(queued) < len(wanted):  # until calls that are out release something
         rest = LONGEST_REST
     elif admission:
         unheard = admission.unheard
