@@ -70,7 +70,10 @@ def _share(cause: HoldCause, fields: Fields) -> str | int:
 def needs_text(fields: Fields) -> str:
     """What a run that is held for want of money needs."""
     tasks = int(fields["tasks"])
-    return f"{dollars(int(fields['missing']))} more for {tasks:,} task{'s' * (tasks != 1)}"
+    return (
+        f"{dollars(int(fields['missing']))} more for {tasks:,} task{'s' * (tasks != 1)}"
+        " (before a call is sent, the most that it may cost is set aside)"
+    )
 
 
 def stop_text(stage: str) -> str:
