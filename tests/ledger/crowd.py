@@ -60,6 +60,9 @@ SELECT 'local', :first + i, 'p' || CAST(i AS TEXT), 'p', 't', '{}', '', 0 FROM n
 EVENTS = """
 INSERT INTO events (workspace_id, run_id, at, kind, detail)
 SELECT 'local', :run, 0, 'progress', '' FROM n"""
+DECISIONS = """
+INSERT INTO reviews (workspace_id, run_id, stage_id, task_id, move, who, at, before_review)
+SELECT 'local', :run, :stage, :first + i, 'approve', 'ann', 0, 'none' FROM n"""
 FAILED = "UPDATE tasks SET state = 'failed' WHERE state = 'ready'"
 
 
@@ -86,6 +89,13 @@ def fill_lists(ledger: Ledger, place: Place, count: int) -> None:
     raw.rows(FAILED)
     if raw.dialect == "postgres":
         raw.rows("VACUUM ANALYZE")
+    raw.close()
+
+
+def fill_decisions(ledger: Ledger, place: Place, count: int) -> None:
+    """Add a decision about each of so many results."""
+    raw = Raw(ledger.url)
+    _insert(raw, DECISIONS, place._asdict() | {"first": FIRST, "count": count})
     raw.close()
 
 
