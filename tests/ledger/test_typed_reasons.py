@@ -38,6 +38,7 @@ ADDED = {
     ),
     "runs": ("noted_progress", "noted_progress_at", "block_types", "started_by"),
     "lanes": ("given_up_at",),
+    "workers": ("workspace_id",),
     "attempts": ("slice_id",),
     "limit_levels": ("learnt_rate",),
 }
