@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from quire.kits.judge.comparison import compare_experiments
-from quire.kits.judge.contrasts import BY_EVIDENCE, BY_SAMPLE, QUESTIONS, UNPAIRED, Contrast
+from quire.kits.judge.contrasts import (
+    BY_EVIDENCE,
+    BY_SAMPLE,
+    QUESTIONS,
+    UNPAIRED,
+    Arm,
+    Contrast,
+    find_contrasts,
+    find_levels,
+)
 from quire.kits.judge.experiment import ExperimentRows, GroundTruth
 from quire.kits.judge.experiment_tables import make_tables
 from quire.kits.judge.randomization import sample_seeds
@@ -88,6 +97,8 @@ def by_hand(found: Contrast, one: ExperimentRows, other: ExperimentRows) -> list
         {at: v for at, row in rows.items() if (v := value(name, row, size)) is not None}
         for rows, size in sides
     ]
+    if name.startswith("accuracy"):
+        return hits_by_hand(found, kept, [size for _, size in sides])
     if found.pairing == BY_EVIDENCE:
         places = [place for place in kept[0] if place in kept[1]]
         seeds = sorted({seed for seed, _ in places})
@@ -106,6 +117,52 @@ def by_hand(found: Contrast, one: ExperimentRows, other: ExperimentRows) -> list
         return float(np.mean([v for (seed, _), v in kept[side].items() if seed in use]))
 
     return unmatched(found, [sorted({seed for seed, _ in item}) for item in kept], mean, False)
+
+
+def hits_by_hand(
+    found: Contrast, kept: list[dict[tuple[int, str], float]], sizes: list[int]
+) -> list[float]:
+    """Each side's interval on the logit scale, or Wilson's; both joined as sides of a triangle."""
+    if found.pairing == BY_EVIDENCE:
+        kept = [{p: v for p, v in side.items() if p in kept[0] and p in kept[1]} for side in kept]
+    seeds = [sorted({seed for seed, _ in side}) for side in kept]
+    if found.pairing != UNPAIRED:
+        seeds = [[seed for seed in seeds[0] if seed in seeds[1]]] * 2
+    ends, moves = [], []
+    for side, use, size in zip(kept, seeds, sizes, strict=True):
+        floor = -1 / (size - 1) if found.question == "accuracy_above_chance" else 0.0
+        hits = [
+            [(v - floor) / (1 - floor) for (s, _), v in side.items() if s == seed] for seed in use
+        ]
+        ends.append([floor + (1 - floor) * end for end in share_by_hand(hits)])
+        moves.append(
+            [np.mean(np.concatenate(hits[:at] + hits[at + 1 :])) for at in range(len(use))]
+        )
+    (p, k, u), (q, m, v) = ends
+    still = min(map(np.std, moves)) < 1e-12
+    r = 0.0 if found.pairing == UNPAIRED or still else np.corrcoef(moves)[0, 1]
+    below = np.sqrt((p - k) ** 2 + (v - q) ** 2 - 2 * r * (p - k) * (v - q))
+    above = np.sqrt((u - p) ** 2 + (q - m) ** 2 - 2 * r * (u - p) * (q - m))
+    assert [found.of_value, found.against_value] == pytest.approx([p, q])
+    return [p - q, p - q - below, p - q + above]
+
+
+def share_by_hand(hits: list[list[float]]) -> list[float]:
+    """A share and its interval over samples."""
+    share, t = float(np.mean(np.concatenate(hits))), student(len(hits) - 1)
+    error, _ = jackknife(
+        lambda use: float(np.mean(np.concatenate([hits[at] for at in use]))), list(range(len(hits)))
+    )
+    if error > 1e-12:
+        half = t * error / (share * (1 - share))
+        low, high = (1 / (1 + (1 / share - 1) * np.exp(-side * half)) for side in (-1, 1))
+        return [share, low, high]
+    count = float(sum(map(len, hits)))
+    count /= 1 + (count / len(hits) - 1) * 0.1
+    middle = (share + t**2 / count / 2) / (1 + t**2 / count)
+    root = np.sqrt(share * (1 - share) / count + t**2 / (4 * count**2))
+    half = t * root / (1 + t**2 / count)
+    return [share, middle - half, middle + half]
 
 
 def spread_by_hand(found: Contrast, sides: list[tuple[Answers, int]]) -> list[float]:
@@ -213,3 +270,47 @@ def test_what_the_design_decides_is_no_contrast() -> None:
     found = compare_experiments([one, other]).contrasts
 
     assert "singleton_rate" not in {contrast.question for contrast in found}
+
+
+def _never_right(item: Arm) -> Arm:
+    return item._replace(
+        scores=tuple(s._replace(truth=2 if s.stages == (1,) else 1) for s in item.scores)
+    )
+
+
+def test_accuracy_above_chance_has_the_interval_of_accuracy_moved_along() -> None:
+    arms = compare_experiments([arm(1, scale_size=3), arm(2, scale_size=5)]).arms
+
+    levels = find_levels([*arms, *(_never_right(a._replace(name=f"{a.name}-0")) for a in arms)])
+
+    figures = {(x.question, x.experiment, x.model): x.figure for x in levels}
+    sizes = {"arm-1": 3, "arm-2": 5, "arm-1-0": 3, "arm-2-0": 5}
+    moved = [place for place in figures if place[0] == "accuracy_above_chance"]
+    assert {name for _, name, _ in moved} == set(sizes)
+    for place in moved:
+        accuracy, chance = figures["accuracy", *place[1:]], 1 / sizes[place[1]]
+        wanted = [(end - chance) / (1 - chance) for end in accuracy[:3] if end is not None]
+        found = figures[place]
+        assert list(found[:3]) == pytest.approx(wanted)
+        assert found.high > found.low >= -chance / (1 - chance)  # type: ignore[operator]
+
+
+def test_two_accuracies_of_0_leave_open_what_they_differ_by() -> None:
+    arms = compare_experiments([arm(1, scale_size=3), arm(2, scale_size=5)]).arms
+
+    found = find_contrasts([_never_right(item) for item in arms])
+
+    hits = [item.difference for item in found if item.question == "accuracy_above_chance"]
+    assert hits
+    for item in hits:
+        assert item.value == pytest.approx(-1 / 4 + 1 / 2)
+        assert -1 / 4 - 1 <= item.low < item.value < item.high <= 1 + 1 / 2  # type: ignore[operator]
+
+
+def test_the_values_of_a_spread_differ_by_its_difference() -> None:
+    for changes in ({"evidence_view": "cleaned"}, {"seed": 8}):
+        for item in compare_experiments([arm(1), arm(2, **changes)]).contrasts:
+            assert item.of_value is not None
+            assert item.against_value is not None
+            apart = item.of_value - item.against_value
+            assert apart == pytest.approx(item.difference.value), item

@@ -7,6 +7,7 @@ from hashlib import sha256
 
 from quire.domain.data import Json, canonical_json
 from quire.domain.errors import UsageError
+from quire.domain.quantities import quantity
 from quire.kits.judge.contrasts import (
     UNPAIRED,
     Arm,
@@ -142,14 +143,14 @@ def _cautions(found: Sequence[ExperimentRows], contrasts: Sequence[Contrast]) ->
     pairings = Counter(contrast.pairing for contrast in contrasts)
     if pairings[UNPAIRED]:
         yield (
-            f"{pairings[UNPAIRED]:,} of {len(contrasts):,} contrasts are unpaired, since those"
-            " experiments share no sample seeds or no models: their intervals are longer."
+            f"Not paired: {pairings[UNPAIRED]:,} of {quantity(len(contrasts), 'contrast')}, since"
+            " those experiments share no sample seeds or no models: their intervals are longer."
         )
     judged = sum(contrast.difference.low is not None for contrast in contrasts)
     if judged:
         yield (
-            f"There are {judged:,} contrasts with intervals of 95 %: about {judged / 20:,.0f} of"
-            " them would exclude 0 by chance alone if nothing differed."
+            f"{judged:,} of {quantity(len(contrasts), 'contrast')} have intervals of 95 %:"
+            " one in 20 of such intervals would exclude 0 by chance alone if nothing differed."
         )
     for rows in found:
         if rows.status != "finished":

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from quire.domain.errors import UsageError
+from quire.domain.quantities import quantity
 from quire.engine import render_head, render_page, render_table
 from quire.kits.judge.chart_drawing import (
     ESTIMATE_COLUMNS,
@@ -38,11 +39,10 @@ _Row = tuple[str, Sequence[tuple[str, Estimate]]]  # a label, and each model's f
 STYLE = """<style>
 .simulated { font-size: 1.6rem; font-weight: 700; letter-spacing: .04em; text-align: center;
   border: 3px solid currentColor; padding: .4rem .8rem; margin: 1rem 0 }
-.chart svg { display: block; width: 100%; height: auto }
+.chart svg { display: block; width: 100%; max-width: 100%; height: auto }
 details > summary { cursor: pointer; margin: .6rem 0; line-height: 44px }
 td.clear { font-weight: 700 }
-@media (max-width: 640px) { .chart { overflow-x: auto } .chart svg { min-width: 560px } }
-@media print { details > * { display: block !important } .chart svg { min-width: 0 } }
+@media print { details > * { display: block !important } }
 </style>"""
 
 
@@ -97,8 +97,8 @@ def render_comparison(comparison: ExperimentComparison, charts: dict[str, list[C
     """Write the page; nothing in it is fetched from anywhere."""
     concepts = dict.fromkeys(arm.settings["concept"] for arm in comparison.arms)
     chips = [
-        f"{len(comparison.arms)} experiments",
-        f"{len(comparison.contrasts)} contrasts",
+        quantity(len(comparison.arms), "experiment"),
+        quantity(len(comparison.contrasts), "contrast"),
         f"varied: {', '.join(comparison.varying_names) or 'nothing'}",
     ]
     body = [STYLE, render_head("Comparison of experiments", ", ".join(concepts), chips)]
@@ -141,7 +141,9 @@ def _cautions(comparison: ExperimentComparison) -> str:
         "<section class='card wide'><h2>How to read this</h2><p>Differences are the first less the"
         " second, with 95 % intervals over samples. Paired by piece: the same model on the same"
         " evidence in the sample of the same seed, where both gave such a verdict. Paired by"
-        " sample: all of a sample beside all of it. Contrasts are of experiments that differ in"
+        " sample: all of a sample beside all of it. First and second are of what is"
+        " paired only, so that they can be other than the figures by experiment. Contrasts are"
+        " of experiments that differ in"
         " one setting; who differs in more from all others is held against the first.</p>"
         f"<ul>{items}</ul><p>{files}</p></section>"
     )
@@ -160,10 +162,11 @@ def _question(comparison: ExperimentComparison, question: Question, charts: Sequ
     rows = "".join(_contrast_row(comparison, contrast) for contrast in found)
     heads = "".join(f"<th>{escape(name)}</th>" for name in head)
     table = (
-        f"<details><summary>{len(found)} contrasts as a table</summary><div class='scroll'><table>"
+        f"<details><summary>{quantity(len(found), 'contrast')} as a table</summary>"
+        "<div class='scroll'><table>"
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div></details>"
     )
-    nothing = "<p>No two of these experiments can be told apart by it.</p>"
+    nothing = "<p>No two of these experiments can be compared by it.</p>"
     return (
         f"<section class='card wide'><h2>{escape(question.title)}</h2>"
         f"<p>{escape(question.note)}</p>{pictures}{table if found else nothing}</section>"

@@ -17,16 +17,19 @@ from math import log2
 from typing import NamedTuple
 
 from quire.domain.data import Json
+from quire.kits.judge.correctness import above_chance
 from quire.kits.judge.intervals import (
     SHARE,
     Estimate,
     Totals,
+    correct_bias,
     estimate_difference,
     estimate_mean,
     estimate_paired_difference,
     estimate_statistic,
 )
 from quire.kits.judge.metrics import Score, entropy, mean_stage
+from quire.kits.judge.share_differences import compare_shares
 
 BY_EVIDENCE, BY_SAMPLE, UNPAIRED = "evidence", "sample", "none"
 ALL_MODELS = "all models"  # where two experiments have none in common
@@ -42,7 +45,8 @@ class Question(NamedTuple):
     value: Callable[[Score, int], float]  # of a score on a scale of so many stages
     is_mean: bool = True  # else the spread of all of them
     same_scale: bool = False  # it means something else on a scale of another size
-    ends: bool = True  # it lies between 0 and 1
+    is_hit: bool = False  # a share of exact hits, or a line through one
+    over_chance: bool = False  # less that of guessing, as a share of what is left
 
 
 def _is_answered(score: Score) -> bool:
@@ -83,7 +87,7 @@ QUESTIONS = (
         "spread",
         "Spread over the stages",
         "Entropy of the stages named, as a share of the most that the scale allows; corrected for"
-        " the bias of few samples.",
+        " the bias of few samples, so that values in the table can pass 1.",
         _is_answered,
         lambda score, size: 0.0,
         is_mean=False,
@@ -102,6 +106,7 @@ QUESTIONS = (
         _has_truth,
         _right,
         same_scale=True,
+        is_hit=True,
     ),
     Question(
         "accuracy_above_chance",
@@ -109,8 +114,9 @@ QUESTIONS = (
         "Accuracy less that of guessing one of the stages, as a share of what is left: 0 is chance,"
         " 1 always right.",
         _has_truth,
-        lambda score, size: (_right(score, size) - 1 / size) / (1 - 1 / size),
-        ends=False,
+        _right,
+        is_hit=True,
+        over_chance=True,
     ),
     Question(
         "stage_error",
@@ -199,7 +205,7 @@ def _level(question: Question, arm: Arm, model: str) -> Estimate:
     counted = [score for score in arm.scores_by(model) if question.counts(score)]
     clusters = list(_clusters(question, arm, counted).values())
     if question.is_mean:
-        return estimate_mean(clusters, SHARE if question.ends else None)
+        return above_chance(estimate_mean(clusters, SHARE), _chance(question, arm))
     return estimate_statistic(clusters, _figure(question, arm), SHARE, len(counted))
 
 
@@ -248,7 +254,9 @@ def compare(question: Question, model: str, one: Arm, other: Arm) -> Contrast:
     arms = (one, other)
     counted = [[s for s in arm.scores_by(model) if question.counts(s)] for arm in arms]
     pairing = _pairing(question, model, one, other)
-    if pairing == BY_EVIDENCE:
+    if question.is_hit:
+        values, difference = _compare_hits(question, arms, counted, pairing)
+    elif pairing == BY_EVIDENCE:
         values, difference = _match_scores(question, arms, counted)
     else:
         values, difference = _match_samples(question, arms, counted, paired=pairing == BY_SAMPLE)
@@ -275,6 +283,35 @@ def _pairing(question: Question, model: str, one: Arm, other: Arm) -> str:
 
 _Values = tuple[float | None, float | None]
 _Arms = tuple[Arm, Arm]
+
+
+def _chance(question: Question, arm: Arm) -> float:
+    return 1 / arm.scale_size if question.over_chance else 0.0
+
+
+def _compare_hits(
+    question: Question, arms: _Arms, counted: Sequence[Sequence[Score]], pairing: str
+) -> tuple[_Values, Estimate]:
+    """Shares of exact hits: what they differ by has an end, and is not known where none moves."""
+    places = [
+        {(arm.seeds[score.sample], score.bundle) for score in scores}
+        for arm, scores in zip(arms, counted, strict=True)
+    ]
+    both = places[0] & places[1]
+    if pairing == BY_EVIDENCE:
+        counted = [
+            [score for score in scores if (arm.seeds[score.sample], score.bundle) in both]
+            for arm, scores in zip(arms, counted, strict=True)
+        ]
+    sides = [_clusters(question, arm, scores) for arm, scores in zip(arms, counted, strict=True)]
+    if pairing != UNPAIRED:
+        sides = [{seed: side[seed] for seed in sides[0] if seed in sides[1]} for side in sides]
+    one, other = (list(side.values()) for side in sides)
+    chances = (_chance(question, arms[0]), _chance(question, arms[1]))
+    levels, found = compare_shares((one, other), chances, paired=pairing != UNPAIRED)
+    if pairing == BY_EVIDENCE:
+        found = found._replace(observations=levels[0].observations)
+    return (levels[0].value, levels[1].value), found
 
 
 def _match_scores(
@@ -318,7 +355,7 @@ def _match_samples(
     else:
         difference = estimate_difference((one, other), figures, count, unbias=unbias)
     values = [
-        figure(_total(group)) if group else None
+        correct_bias(group, figure) if unbias else figure(_total(group)) if group else None
         for figure, group in zip(figures, (one, other), strict=True)
     ]
     return (values[0], values[1]), difference

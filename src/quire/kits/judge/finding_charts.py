@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_BUNDLES = 20
+_LEAST_ALPHA = -1.0  # farther to the left an arrow says that it goes on
 _STAGES_COLOUR, _LINES_COLOUR = MODEL_COLOURS[0], MODEL_COLOURS[7]
 _BIAS_TITLES = {
     POSITION: ("position_bias", "Which line is chosen", "line of the display"),
@@ -66,7 +67,7 @@ def _agreement_charts(findings: Findings) -> Iterator[Chart]:
         "Krippendorff's ordinal alpha over a model's samples: of the stages it chose (blue, round),"
         " and of the lines of the display, on which other stages stand in every sample (red,"
         " square). 0 is chance. A judge that reads the stages has blue right of red; red right of"
-        " blue, it chooses by place.",
+        " blue, it chooses by place. An arrow at −1: the interval goes on to the left.",
         1.25 + 0.5 * len(within),
         partial(_draw_alphas, within),
         PlotNumbers(
@@ -97,7 +98,12 @@ def _draw_alphas(within: Sequence[WithinModel], axes: "Axes", theme: Theme) -> N
                 )  # fmt: skip
             values += [end for end in found[:3] if end is not None]
     axes.axvline(0, color=theme.muted, linewidth=1)
-    axes.set_xlim(min(-0.2, *values) - 0.03, 1.03)
+    leftmost = max(_LEAST_ALPHA, min(-0.2, *values))
+    axes.set_xlim(leftmost - 0.03, 1.03)
+    for place, item in enumerate(within):
+        for found, shift in ((item.stages_ordinal, -0.14), (item.positions_ordinal, 0.14)):
+            if found.low is not None and found.low < _LEAST_ALPHA:
+                axes.plot(_LEAST_ALPHA, place + shift, "<", color=theme.muted, markersize=6)
     axes.grid(axis="x")
     axes.set_xlabel("alpha")
     label_rows(axes, [item.model for item in within])
@@ -204,6 +210,7 @@ def _draw_drift(drifts: Sequence[Drift], scale_size: int, axes: "Axes", theme: T
     _name_models(axes, [drift.model for drift in drifts])
     axes.set_ylim(0.9, scale_size + 0.1)
     axes.set_yticks(range(1, scale_size + 1) if scale_size <= 12 else (1, scale_size))
+    axes.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
     axes.set_xlabel("sample")
     axes.set_ylabel("mean stage", color=theme.muted)
     axes.grid(axis="y")

@@ -113,11 +113,11 @@ def estimate_mean(clusters: Sequence[Totals], ends: Ends | None = None) -> Estim
     """A ratio of totals, a sum over a count in each cluster; between `ends` if it has some."""
     clusters = [cluster for cluster in clusters if cluster[1]]
     count = sum(cluster[1] for cluster in clusters)
-    value = _ratio(_sum(clusters)) if clusters else None
+    value = ratio(_sum(clusters)) if clusters else None
     plain = Estimate(value, observations=round(count), clusters=len(clusters))
     if value is None or len(clusters) < 2:
         return plain
-    error = _standard_error(_left_out(clusters, _ratio))
+    error = _standard_error(leave_each_out(clusters, ratio))
     width = student_quantile(COVERAGE, len(clusters) - 1)
     if ends is None:
         return plain._replace(low=value - width * error, high=value + width * error)
@@ -137,7 +137,7 @@ def estimate_statistic(
     clusters = [cluster for cluster in clusters if any(cluster)]
     value = statistic(_sum(clusters)) if clusters else None
     plain = Estimate(value, observations=observations, clusters=len(clusters))
-    without = _left_out(clusters, statistic) if len(clusters) > 1 else []
+    without = leave_each_out(clusters, statistic) if len(clusters) > 1 else []
     if value is None or not without:
         return plain
     corrected = value - (len(clusters) - 1) * (_mean(without) - value)
@@ -173,8 +173,8 @@ def estimate_contrast(
     plain = Estimate(value, observations=observations, clusters=len(one) + len(other))
     if value is None or min(len(one), len(other)) < 2:
         return plain
-    first = _left_out(one, lambda totals: contrast(totals, _sum(other)))
-    second = _left_out(other, lambda totals: contrast(_sum(one), totals))
+    first = leave_each_out(one, lambda totals: contrast(totals, _sum(other)))
+    second = leave_each_out(other, lambda totals: contrast(_sum(one), totals))
     if not (first and second):
         return plain
     bias = sum((len(group) - 1) * (_mean(group) - value) for group in (first, second))
@@ -231,7 +231,7 @@ def estimate_difference(
     values, variances = [], []
     for group, figure in zip(kept, figures, strict=True):
         value = figure(_sum(group)) if group else None
-        without = _left_out(group, figure) if len(group) > 1 else []
+        without = leave_each_out(group, figure) if len(group) > 1 else []
         bias = (len(group) - 1) * (_mean(without) - value) if without and value is not None else 0.0
         values.append(value - bias if unbias and value is not None else value)
         variances.append(_standard_error(without) ** 2)
@@ -244,6 +244,15 @@ def estimate_difference(
         return plain
     degrees = _degrees(variances, (len(kept[0]), len(kept[1])))
     return _with_margin(plain, sqrt(sum(variances)), degrees)
+
+
+def correct_bias(clusters: Sequence[Totals], statistic: Statistic) -> float | None:
+    """A statistic without the bias of few clusters, whether or not it can be so much."""
+    value = statistic(_sum(clusters)) if clusters else None
+    without = leave_each_out(clusters, statistic) if len(clusters) > 1 else []
+    if value is None or not without:
+        return value
+    return value - (len(clusters) - 1) * (_mean(without) - value)
 
 
 def _with_margin(found: Estimate, error: float, degrees: float) -> Estimate:
@@ -260,7 +269,8 @@ def _degrees(variances: Sequence[float], sizes: Sequence[int]) -> float:
     return max(1.0, sum(variances) ** 2 / parts) if parts else float(min(sizes) - 1)
 
 
-def _ratio(totals: Totals) -> float | None:
+def ratio(totals: Totals) -> float | None:
+    """A sum over its count; None of nothing."""
     return totals[0] / totals[1] if totals[1] else None
 
 
@@ -272,7 +282,7 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _left_out(clusters: Sequence[Totals], statistic: Statistic) -> list[float]:
+def leave_each_out(clusters: Sequence[Totals], statistic: Statistic) -> list[float]:
     """The statistic without each cluster in turn; nothing where one of them carries it all."""
     whole = _sum(clusters)
     rests = (tuple(a - b for a, b in zip(whole, cluster, strict=True)) for cluster in clusters)
