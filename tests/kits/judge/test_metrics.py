@@ -92,6 +92,10 @@ def _check(figures: Figures, frame: Any, size: int) -> None:
     assert _same(figures.stage_error.value, (expected - 2).abs().mean())
     shares = masses.reindex(range(1, size + 1)).fillna(0)
     assert all(map(_same, figures.stage_shares, shares))
+    parts = [found.value or 0.0 for found in figures.stage_shares_of_decoded]
+    abstained = figures.abstain_rate.value or 0.0
+    assert parts == pytest.approx([share * (1 - abstained) for share in figures.stage_shares])
+    assert {x.observations for x in figures.stage_shares_of_decoded} == {figures.scores}
 
 
 def test_figures_equal_an_independent_computation(both: tuple[Metrics, Any]) -> None:

@@ -43,9 +43,9 @@ def charts_of(metrics: Metrics, findings: Findings, scores: Sequence[Score]) -> 
 def _stage_chart(metrics: Metrics) -> Chart:
     names = _stage_names(metrics)
     rows: list[tuple[Cell, ...]] = [
-        (figures.model, name, share)
+        (figures.model, name, *share)
         for figures in metrics.by_model
-        for name, share in zip(names, _stage_parts(figures), strict=True)
+        for name, share in zip(names, _stage_estimates(figures), strict=True)
     ]
     return Chart(
         "stage_distribution",
@@ -54,7 +54,7 @@ def _stage_chart(metrics: Metrics) -> Chart:
         " stages counts for each in part. Grey: the model abstained.",
         1.2 + 0.42 * len(metrics.by_model),
         partial(_draw_stages, metrics),
-        PlotNumbers(("model", "stage", "share"), tuple(rows)),
+        PlotNumbers(("model", "stage", "share_of_decoded", *ESTIMATE_COLUMNS[1:]), tuple(rows)),
     )
 
 
@@ -63,8 +63,11 @@ def _stage_names(metrics: Metrics) -> list[str]:
 
 
 def _stage_parts(figures: Figures) -> list[float]:
-    abstained = figures.abstain_rate.value or 0.0
-    return [*(share * (1 - abstained) for share in figures.stage_shares), abstained]
+    return [found.value or 0.0 for found in _stage_estimates(figures)]
+
+
+def _stage_estimates(figures: Figures) -> list[Estimate]:
+    return [*figures.stage_shares_of_decoded, figures.abstain_rate]
 
 
 def _draw_stages(metrics: Metrics, axes: "Axes", theme: Theme) -> None:

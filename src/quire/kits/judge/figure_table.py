@@ -73,10 +73,9 @@ def _estimates(
 def _score_figures(metrics: Metrics) -> Iterator[FigureRow]:
     for figures in metrics.by_model:
         yield from _estimates("scores", figures, figures.model)
-        for stage, share in enumerate(figures.stage_shares, 1):
-            yield FigureRow(
-                "scores", "stage_share", figures.model, None, str(stage), Estimate(share)
-            )
+        for stage, share in enumerate(figures.stage_shares_of_decoded, 1):
+            name = "stage_share_of_decoded"
+            yield FigureRow("scores", name, figures.model, None, str(stage), share)
     for one, other in combinations(metrics.divergence, 2):
         found = metrics.divergence[one][other]
         yield FigureRow("pairs", "divergence", one, other, None, found)

@@ -98,6 +98,7 @@ class Figures:
     scores: int  # decoded
     missing: int  # not decoded: failed, blocked or not yet there
     stage_shares: Totals  # of the answered scores; a subset counts for each of its stages in part
+    stage_shares_of_decoded: tuple[Estimate, ...]  # the same, of abstentions too
     abstain_rate: Estimate
     singleton_rate: Estimate  # of the answered scores
     mean_subset_size: Estimate  # of the answered scores
@@ -176,6 +177,7 @@ class _Measure:
             scores=len(decoded),
             missing=len(scores) - len(decoded),
             stage_shares=shares(_sum(masses) or (0.0,) * self.scale_size),
+            stage_shares_of_decoded=tuple(self._decoded_shares(decoded)),
             abstain_rate=self._share(decoded, lambda score: not score.stages),
             singleton_rate=self._share(answered, lambda score: len(score.stages) == 1),
             mean_subset_size=self._mean(answered, lambda score: len(score.stages), self.stages),
@@ -234,6 +236,14 @@ class _Measure:
 
     def _share(self, scores: Sequence[Score], hit: Callable[[Score], bool]) -> Estimate:
         return self._mean(scores, lambda score: float(hit(score)), SHARE)
+
+    def _decoded_shares(self, decoded: Sequence[Score]) -> Iterator[Estimate]:
+        for stage in range(1, self.scale_size + 1):
+
+            def part(score: Score, stage: int = stage) -> float:
+                return (stage in score.stages) / max(1, len(score.stages))
+
+            yield self._mean(decoded, part, SHARE)
 
     def _mass(self, score: Score) -> Totals:
         part = 1 / len(score.stages)
