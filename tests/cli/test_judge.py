@@ -360,7 +360,7 @@ def test_experiments_are_compared_by_file_or_number(pilot: Quire) -> None:
     alone = pilot("judge", "compare", "1", code=2).stderr
 
     assert told.startswith("compared 2 experiments by ")
-    assert "unpaired" in Path("both/comparison.html").read_text()
+    assert "Not paired: " in Path("both/comparison.html").read_text()
     assert "two experiments or more" in alone
 
 
