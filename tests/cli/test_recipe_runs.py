@@ -31,7 +31,7 @@ def test_the_state_of_a_recipe_is_told_by_stage(notes: Quire) -> None:
     said, printed = notes("status").stdout, notes.json("status")
 
     lines = said.splitlines()
-    assert lines[1] == "recipe   notes"
+    assert lines[1].split() == ["recipe", "notes"]
     assert any(line.split() == ["summary", "closed", "2", "2"] for line in lines)
     assert any(line.split()[:5] == ["check", "closed", "2", "2", "judges"] for line in lines)
     assert "points waits: the run stops after summary; `quire resume 1` goes on" in lines
