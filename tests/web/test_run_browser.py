@@ -113,4 +113,4 @@ def _check_export(page: Page, run: RunHandle, own: Path) -> None:
     with page.expect_download() as coming:
         page.get_by_role("button", name="Download").click()
     assert coming.value.path().read_bytes() == own.read_bytes()
-    page.locator("#export").get_by_role("button", name="Close").click()
+    page.locator("#export").get_by_role("button", name="Cancel").click()
