@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from quire.domain.errors import UsageError
 from quire.domain.quantities import quantity
 from quire.engine import render_head, render_page, render_table
 from quire.kits.judge.chart_drawing import (
@@ -28,6 +27,7 @@ from quire.kits.judge.chart_drawing import (
 from quire.kits.judge.comparison import ExperimentComparison, contrast_label, experiment_labels
 from quire.kits.judge.contrasts import BY_EVIDENCE, BY_SAMPLE, QUESTIONS, Contrast, Question
 from quire.kits.judge.intervals import Estimate
+from quire.kits.judge.report_files import write_files
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,15 +49,7 @@ td.clear { font-weight: 700 }
 def write_comparison(comparison: ExperimentComparison, folder: Path) -> list[Path]:
     """Write the page, its tables, its figures and each plot; returns the files, the page first."""
     require_matplotlib()
-    written = []
-    try:
-        (folder / "plots").mkdir(parents=True, exist_ok=True)
-        for name, body in _files(comparison):
-            (folder / name).write_bytes(body)
-            written.append(folder / name)
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from None
-    return written
+    return write_files(folder, _files(comparison))
 
 
 def _files(comparison: ExperimentComparison) -> Iterator[tuple[str, bytes]]:

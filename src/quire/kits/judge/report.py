@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import orjson
 
-from quire.domain.errors import UsageError
 from quire.engine import render_head, render_page
 from quire.kits.judge.chart_drawing import (
     Chart,
@@ -24,6 +23,7 @@ from quire.kits.judge.experiment import Experiment, ExperimentRows
 from quire.kits.judge.experiment_tables import TableRow, make_tables
 from quire.kits.judge.findings import Findings, find
 from quire.kits.judge.metrics import Metrics, measure, metrics_as_json, scores_of, to_json
+from quire.kits.judge.report_files import write_files
 from quire.kits.judge.report_tables import (
     accuracy_table,
     between_table,
@@ -211,15 +211,7 @@ PAGE, FIGURES = "report.html", "metrics.json"
 def write_report(rows: ExperimentRows, folder: Path) -> list[Path]:
     """Write the page, its figures, and each plot as PNG, SVG and CSV; returns the files."""
     require_matplotlib()
-    written = []
-    try:
-        (folder / "plots").mkdir(parents=True, exist_ok=True)
-        for name, body in _files(rows):
-            (folder / name).write_bytes(body)
-            written.append(folder / name)
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from None
-    return written
+    return write_files(folder, _files(rows))
 
 
 def _files(rows: ExperimentRows) -> Iterator[tuple[str, bytes]]:
