@@ -30,7 +30,7 @@ show quire export --output results.jsonl
 
 say "5. The same with a model that skips blocks and a provider that is busy: nothing is lost"
 export QUIRE_SIMULATED_FAULTS="skip=0.05,429=0.05,seed=1"
-show quire run --schema clauses --model simulated/small --max-tries 9 --new
+show quire run --schema clauses --model simulated/small --max-tries 9 --new --no-reuse
 unset QUIRE_SIMULATED_FAULTS
 
 cat <<'TEXT'

@@ -62,6 +62,9 @@ def test_the_readme_shows_what_the_demo_prints(tmp_path: Path, warm: list[str]) 
 
     assert shown
     assert _missing_lines("\n".join(shown), said) == [], said
+    busy = said[said.index("5. The same with a model that skips") :]
+    assert "97 of 97 blocks done, 0 failed" in busy, busy
+    assert re.search(r"[1-9]\d* sent again · [1-9]\d* splits? ·", busy), busy
 
 
 @pytest.mark.parametrize("page", RUNS_PYTHON, ids=name)
