@@ -83,6 +83,53 @@ def alpha_apart(frame: Any, level: str) -> float:
     return float(1 - matrix[admitted].mean() / (matrix.sum() / (n * (n - 1))))
 
 
+def _own_of_pairs(h: Any) -> float:
+    """What the jackknife's variance has too much, of what each two samples add."""
+    m = len(h)
+    numpy.fill_diagonal(h, 0)
+    mean = h.sum() / (m * (m - 1))
+    own = (h.sum(1) - (m - 1) * mean) / (m - 2)
+    rest = h - mean - own[:, None] - own
+    numpy.fill_diagonal(rest, 0)
+    return float((m * (m - 1) / 2) * (rest**2).sum() / (m * (m - 3)))
+
+
+def alpha_interval(
+    frame: Any, figure: Callable[[Any], float], level: str, keys: Sequence[str], apart: bool
+) -> tuple[float, float]:
+    """An alpha's interval: half of what pairs of samples have of their own taken off its variance.
+
+    `keys` say which verdicts are of one unit; `apart`: only pairs of different models count.
+    """
+    value, without = figure(frame), numpy.array(without_samples(frame, figure))
+    unit = frame.groupby([*keys]).ngroup().to_numpy()
+    sample, model = (frame[name].to_numpy() for name in ("sample_ordinal", "model_id"))
+    size = numpy.bincount(unit)[unit]
+    used = size > 1 if not apart else size > 0
+    matrix = distances([v for v, use in zip(frame.value, used, strict=True) if use], level)
+    unit, sample, model, size = unit[used], sample[used], model[used], size[used]
+    n = len(unit)
+    same = unit[:, None] == unit
+    if apart:
+        same &= (model[:, None] != model) & (sample[:, None] != sample)
+        weights = same / same.sum()
+    else:
+        weights = same / (n * numpy.maximum(1, size - 1))
+    chance = matrix.sum() / (n * (n - 1))
+    parts = matrix * (weights - (1 - value) / (n * (n - 1))) / chance
+    names = numpy.unique(frame.sample_ordinal)
+    h = numpy.array(
+        [[2 * parts[numpy.ix_(sample == i, sample == j)].sum() for j in names] for i in names]
+    )
+    excess, m = _own_of_pairs(h), len(names)
+    variance = jackknife_error(list(without)) ** 2
+    error = numpy.sqrt(max(variance - excess / 2, variance / 2))
+    middle = m * value - (m - 1) * without.mean()
+    half = student(m - 1) * error / (1 - middle)
+    ends = 1 - (1 - middle) * numpy.exp(numpy.array([half, -half]))
+    return min(float(ends[0]), value), max(float(ends[1]), value)
+
+
 def kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
     """Cohen's kappa."""
     n = len(pairs)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,14 @@ def _same(
     assert (found.low, found.high) == pytest.approx(own.interval(value, without, kind), abs=1e-5)
 
 
+def _same_alpha(found: Estimate, frame: Any, level: str, *keys: str, apart: bool = False) -> None:
+    figure = partial(own.alpha_apart, level=level) if apart else _alpha(level, *keys)
+    assert found.value == pytest.approx(figure(frame), abs=1e-9)
+    assert found.clusters == frame.sample_ordinal.nunique()
+    wanted = own.alpha_interval(frame, figure, level, keys, apart)
+    assert (found.low, found.high) == pytest.approx(wanted, abs=1e-5)
+
+
 def _alpha(level: str, *keys: str) -> Callable[[Any], float]:
     def figure(frame: Any) -> float:
         return own.alpha({key: list(unit) for key, unit in frame.groupby([*keys]).value}, level)
@@ -97,10 +106,10 @@ def test_agreement_within_models(both: tuple[Findings, Any, Any]) -> None:
     for within in findings.agreement.within:
         mine = _answered(scores[scores.model_id == within.model])
         placed = mine.assign(value=mine.score_id.map(items).map(tuple))
-        _same(within.stages_nominal, mine, _alpha("nominal", "bundle_signature"))
-        _same(within.stages_ordinal, mine, _alpha("ordinal", "bundle_signature"))
-        _same(within.positions_nominal, placed, _alpha("nominal", "bundle_signature"))
-        _same(within.positions_ordinal, placed, _alpha("ordinal", "bundle_signature"))
+        _same_alpha(within.stages_nominal, mine, "nominal", "bundle_signature")
+        _same_alpha(within.stages_ordinal, mine, "ordinal", "bundle_signature")
+        _same_alpha(within.positions_nominal, placed, "nominal", "bundle_signature")
+        _same_alpha(within.positions_ordinal, placed, "ordinal", "bundle_signature")
 
 
 def test_agreement_between_models(both: tuple[Findings, Any, Any]) -> None:
@@ -113,10 +122,10 @@ def test_agreement_between_models(both: tuple[Findings, Any, Any]) -> None:
     def kappa(frame: Any) -> float:
         return own.kappa(list(zip(frame.value_x, frame.value_y, strict=True)))
 
-    _same(pair.matched_nominal, answered, _alpha("nominal", *keys))
-    _same(pair.matched_ordinal, answered, _alpha("ordinal", *keys))
-    _same(pair.apart_nominal, answered, lambda frame: own.alpha_apart(frame, "nominal"))
-    _same(pair.apart_ordinal, answered, lambda frame: own.alpha_apart(frame, "ordinal"))
+    _same_alpha(pair.matched_nominal, answered, "nominal", *keys)
+    _same_alpha(pair.matched_ordinal, answered, "ordinal", *keys)
+    _same_alpha(pair.apart_nominal, answered, "nominal", "bundle_signature", apart=True)
+    _same_alpha(pair.apart_ordinal, answered, "ordinal", "bundle_signature", apart=True)
     assert pair.kappa is not None
     _same(pair.kappa, one.merge(other, on=[*keys]), kappa)
     assert findings.agreement.between is not None

@@ -11,13 +11,14 @@ What is missing (an abstention, an answer that could not be read) makes no pair.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
 
 from quire.kits.judge.intervals import AT_MOST_ONE, Estimate, estimate_left_out
 from quire.kits.judge.metrics import Score
+from quire.kits.judge.pair_errors import estimate_over_pairs, pair_excess
 
 NOMINAL, ORDINAL = "nominal", "ordinal"
 
@@ -124,9 +125,15 @@ def estimate_alpha(ratings: Sequence[Rating], level: str) -> Estimate:
         kept = ([v for sample, v in unit if sample != left_out] for unit in units.values())
         return krippendorff_alpha(kept, level)
 
-    paired = sum(len(unit) for unit in units.values() if len(unit) > 1)
-    left_out = [without(sample) for sample in samples]
-    return estimate_left_out(without(None), left_out, paired, AT_MOST_ONE)
+    paired = [rating for rating in ratings if len(units[rating.unit]) > 1]
+    value, left_out = without(None), [without(sample) for sample in samples]
+    excess = 0.0
+    if value is not None and None not in left_out:
+        weights = {unit: 1 / len(paired) / (len(said) - 1) for unit, said in units.items()
+                   if len(said) > 1}  # fmt: skip
+        shares = _pair_shares(paired, level, 1 - value, lambda unit: weights[unit], apart=False)
+        excess = pair_excess(samples, shares)
+    return estimate_over_pairs(value, left_out, excess, len(paired))
 
 
 def estimate_alpha_between(ratings: Sequence[Rating], level: str) -> Estimate:
@@ -137,7 +144,55 @@ def estimate_alpha_between(ratings: Sequence[Rating], level: str) -> Estimate:
         for sample in samples
     ]
     value = alpha_between_groups(ratings, level)
-    return estimate_left_out(value, left_out, len(ratings), AT_MOST_ONE)
+    excess = 0.0
+    if value is not None and None not in left_out:
+        units: dict[Hashable, list[Rating]] = {}
+        for rating in ratings:
+            units.setdefault(rating.unit, []).append(rating)
+        count = sum(
+            one.group != other.group and one.sample != other.sample
+            for unit in units.values()
+            for one, other in combinations(unit, 2)
+        )
+        shares = _pair_shares(ratings, level, 1 - value, lambda _: 1 / count / 2, apart=True)
+        excess = pair_excess(samples, shares)
+    return estimate_over_pairs(value, left_out, excess, len(ratings))
+
+
+def _pair_shares(
+    ratings: Sequence[Rating],
+    level: str,
+    ratio: float,
+    weight: Callable[[Hashable], float],
+    *,
+    apart: bool,
+) -> dict[tuple[int, int], float]:
+    """What each two samples add to an alpha: what they disagree by, less `ratio` of chance."""
+    coded = _codes([rating.value for rating in ratings], level)
+    units: dict[Hashable, list[tuple[int, str, float]]] = {}
+    by_sample: dict[int, list[float]] = {}
+    for rating in ratings:
+        code = coded[rating.value]
+        units.setdefault(rating.unit, []).append((rating.sample, rating.group, code))
+        by_sample.setdefault(rating.sample, []).append(code)
+    every = len(ratings) * (len(ratings) - 1)
+    chance = _pairs([code for codes in by_sample.values() for code in codes], level) / every
+    found = {
+        (one, other): -2 * ratio * _apart(by_sample[one], by_sample[other], level) / every / chance
+        for one, other in combinations(sorted(by_sample), 2)
+    }
+    for unit, said in units.items():
+        share = 2 * weight(unit) / chance
+        for (one, group, mine), (other, rival, theirs) in combinations(said, 2):
+            if one != other and not (apart and group == rival):
+                off = float(mine != theirs) if level == NOMINAL else (mine - theirs) ** 2
+                found[min(one, other), max(one, other)] += share * off
+    return found
+
+
+def _apart(one: Sequence[float], other: Sequence[float], level: str) -> float:
+    """The disagreement of all pairs of one value of each."""
+    return (_pairs([*one, *other], level) - _pairs(one, level) - _pairs(other, level)) / 2
 
 
 def cohen_kappa(pairs: Mapping[tuple[Verdict, Verdict], int]) -> float | None:

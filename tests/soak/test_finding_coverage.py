@@ -1,0 +1,196 @@
+"""Intervals of contrasts, drift, calibration and correlations hold the true value as often as said.
+
+Verdicts are drawn as in test_interval_coverage; the true value is known by construction, or is what
+very many samples come to, computed by numpy alone.
+"""
+
+from itertools import product
+from typing import NamedTuple
+
+import numpy
+import pytest
+from numpy.typing import NDArray
+
+from quire.kits.judge.calibration import TRUTH, measure_calibration
+from quire.kits.judge.contrasts import QUESTIONS, Arm, compare
+from quire.kits.judge.correlations import estimate_correlation, moments
+from quire.kits.judge.drift import measure_drift
+from quire.kits.judge.intervals import Estimate
+from quire.kits.judge.metrics import Score
+
+pytestmark = pytest.mark.soak
+
+EXPERIMENTS = 600
+MANY = 40_000  # samples that show the true value
+LEAST, MOST = 0.93, 0.97
+CHANCE = 0.018  # two standard errors of a share of so many experiments
+DESIGNS = [(10, 10, 0.0), (10, 10, 1.0), (30, 10, 1.0), (10, 40, 0.5)]  # samples, pieces, spread
+STAGES = 4
+EDGES = numpy.linspace(-1.5, 1.5, STAGES - 1)
+
+Design = tuple[int, int, float]
+
+
+class Verdicts(NamedTuple):
+    """What each sample says of each piece: its stage from 1, 0 where it abstains; its critic."""
+
+    stages: NDArray[numpy.int64]
+    said: NDArray[numpy.float64]
+    truths: NDArray[numpy.int64]
+
+    def scores(self) -> tuple[Score, ...]:
+        return tuple(
+            Score("m", sample, str(piece), decoded=True, stages=(int(stage),) if stage else (),
+                  agreement=float(self.said[sample, piece]), truth=int(self.truths[piece]))
+            for sample, row in enumerate(self.stages)
+            for piece, stage in enumerate(row)
+        )  # fmt: skip
+
+    def right(self) -> NDArray[numpy.bool_]:
+        found: NDArray[numpy.bool_] = self.stages == self.truths
+        return found
+
+
+def _draw(
+    design: Design,
+    chance: numpy.random.Generator,
+    rubrics: NDArray[numpy.float64] | None = None,
+    shift: float = 0.3,
+    trend: float = 0.0,
+) -> Verdicts:
+    samples, pieces, spread = design
+    strength = numpy.linspace(-1, 1, pieces)
+    truths = numpy.digitize(strength, EDGES) + 1
+    own = chance.normal(size=(samples, 1)) if rubrics is None else rubrics
+    latent = strength + shift + spread * own + trend * numpy.linspace(0, 1, samples)[:, None]
+    stages = numpy.digitize(latent + chance.logistic(size=(samples, pieces)), EDGES) + 1
+    surer = 0.8 * (stages == truths) + spread * own + chance.logistic(size=stages.shape)
+    abstains = chance.random(stages.shape) < 1 / (1 + numpy.exp(2 - spread * own - shift))
+    return Verdicts(numpy.where(abstains, 0, stages), 1 / (1 + numpy.exp(-surer)), truths)
+
+
+def _covers(found: Estimate, true: float) -> bool:
+    assert found.low is not None
+    assert found.high is not None
+    return found.low <= true <= found.high
+
+
+def _check(covered: list[bool], least: float = LEAST, most: float = MOST) -> None:
+    share = sum(covered) / len(covered)
+
+    assert least - CHANCE <= share <= most + CHANCE
+
+
+@pytest.mark.parametrize("trend", [0.0, 1.0])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_drift(design: Design, trend: float) -> None:
+    chance = numpy.random.default_rng(11)
+    centres = numpy.zeros(design[0])
+    for _ in range(2_000):
+        drawn = _draw(design, chance, trend=trend).stages
+        centres += drawn.sum(1) / numpy.maximum(1, (drawn > 0).sum(1)) / 2_000
+    true = numpy.polyfit(numpy.arange(design[0]), centres, 1)[0] * (design[0] - 1)
+
+    covered = []
+    for _ in range(EXPERIMENTS):
+        (found,) = measure_drift(_draw(design, chance, trend=trend).scores())
+        covered.append(_covers(found.expected_stage, true))
+
+    _check(covered)
+
+
+@pytest.mark.parametrize("name", ["said", "found", "excess", "brier", "correlation"])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_calibration_against_truth(design: Design, name: str) -> None:
+    chance = numpy.random.default_rng(12)
+    many = _draw((MANY, *design[1:]), chance)
+    answered = many.stages > 0
+    said, right = many.said[answered], many.right()[answered]
+    true = {
+        "said": said.mean(),
+        "found": right.mean(),
+        "excess": (said - right).mean(),
+        "brier": ((said - right) ** 2).mean(),
+        "correlation": numpy.corrcoef(said, right)[0, 1],
+    }[name]
+
+    covered = []
+    for _ in range(EXPERIMENTS):
+        found = measure_calibration(_draw(design, chance).scores())
+        (against,) = [item for item in found if item.against == TRUTH]
+        covered.append(_covers(getattr(against, name), float(true)))
+
+    _check(covered)
+
+
+@pytest.mark.parametrize(("samples", "strength"), [*product((10, 30), (0.0, 1.0, 3.0))])
+def test_correlations_of_rubrics(samples: int, strength: float) -> None:
+    """A quality between 0 and 1, and the share of 20 verdicts that abstain, the more the better."""
+    chance = numpy.random.default_rng(13)
+
+    def draw(count: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
+        latent = chance.normal(size=count)
+        odds = numpy.exp(strength * latent - 1)
+        return 1 / (1 + numpy.exp(-latent)), chance.binomial(20, odds / (1 + odds)) / 20
+
+    true = float(numpy.corrcoef(*draw(MANY * 10))[0, 1])
+    covered = []
+    for _ in range(EXPERIMENTS * 3):
+        points = [moments(float(x), float(y)) for x, y in zip(*draw(samples), strict=True)]
+        covered.append(_covers(estimate_correlation(points, samples), true))
+
+    _check(covered)
+
+
+COMPARED = ("abstain_rate", "position", "spread", "critic_agreement", "accuracy", "stage_error")
+
+
+def _level(name: str, drawn: Verdicts) -> float:
+    answered = drawn.stages > 0
+    if name == "abstain_rate":
+        return float(1 - answered.mean())
+    if name == "critic_agreement":
+        return float(drawn.said.mean())
+    if name == "accuracy":
+        return float(drawn.right()[answered].mean())
+    if name == "position":
+        return float((drawn.stages[answered].mean() - 1) / (STAGES - 1))
+    if name == "stage_error":
+        off = numpy.abs(drawn.stages - drawn.truths)[answered]
+        return float(off.mean() / (STAGES - 1))
+    share = numpy.bincount(drawn.stages[answered], minlength=STAGES + 1)[1:] / answered.sum()
+    return float(-(share * numpy.log2(share)).sum() / numpy.log2(STAGES))
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("name", COMPARED)
+@pytest.mark.parametrize("design", DESIGNS)
+def test_contrasts(design: Design, name: str, paired: bool) -> None:
+    """Two experiments whose rubrics have half of their spread in common, or nothing."""
+    chance = numpy.random.default_rng(14)
+    (question,) = [item for item in QUESTIONS if item.name == name]
+
+    def draw(samples: int) -> tuple[Verdicts, Verdicts]:
+        common, *own = chance.normal(size=(3, samples, 1)) / numpy.sqrt(2)
+        shared = [common + item if paired else item * numpy.sqrt(2) for item in own]
+        one, other = (
+            _draw((samples, *design[1:]), chance, rubrics, shift)
+            for rubrics, shift in zip(shared, (0.0, 0.7), strict=True)
+        )
+        return one, other
+
+    one, other = draw(MANY)
+    if name in ("position", "accuracy", "stage_error") and paired:  # of what both answered
+        both = (one.stages > 0) & (other.stages > 0)
+        one, other = (v._replace(stages=numpy.where(both, v.stages, 0)) for v in (one, other))
+    true = _level(name, one) - _level(name, other)
+    covered = []
+    for _ in range(EXPERIMENTS):
+        arms = [
+            Arm(str(place), STAGES, tuple(range(place * 1000, place * 1000 + design[0]))
+                if not paired else tuple(range(design[0])), drawn.scores(), {})
+            for place, drawn in enumerate(draw(design[0]))
+        ]  # fmt: skip
+        covered.append(_covers(compare(question, "m", arms[0], arms[1]).difference, true))
+
+    _check(covered)
