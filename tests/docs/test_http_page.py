@@ -14,7 +14,7 @@ def test_the_page_tells_of_every_route_and_of_fields_that_may_be_left_out_togeth
     _, _, resuming = page.partition("### POST /v1/runs/{run}/resume\n")
 
     assert len(named) == len(list(routes(read_document()))) > 80
-    assert "| `budget_usd` | body | Number above 0 up to 1,000,000. |" in resuming.split("###")[0]
+    assert "| `budget_usd` | body | Number above 0 up to 1,000,000." in resuming.split("###")[0]
 
 
 def test_a_server_takes_the_examples(tmp_path: Path) -> None:

@@ -159,3 +159,31 @@ def test_every_parameter_says_what_it_is(tmp_path: Path) -> None:
         if not parameter.get("description")
     ]
     assert unsaid == []
+
+
+def test_every_field_is_declared_and_says_what_it_is(tmp_path: Path) -> None:
+    site, _ = _open_filled(tmp_path)
+    shapes = make_site_app(site).openapi()["components"]["schemas"]
+    site.close()
+
+    unsaid = [
+        (name, field)
+        for name, shape in shapes.items()
+        for field, said in shape.get("properties", {}).items()
+        if not said.get("description")
+    ]
+    assert unsaid == []
+    assert [name for name, shape in shapes.items() if _is_bare(shape)] == []
+
+
+def _is_bare(shape: Any) -> bool:
+    """Whether anything may stand somewhere in a shape, and nobody says why."""
+    if not isinstance(shape, dict) or "x-free" in shape or "$ref" in shape:
+        return False
+    said = shape.keys() - {"title", "description", "default", "examples"}
+    free = shape.get("additionalProperties", "properties" not in shape) is True
+    if not said or (shape.get("type") == "object" and free):
+        return True
+    inner = [*shape.get("properties", {}).values(), *shape.get("anyOf", ())]
+    inner += [shape.get("items"), shape.get("additionalProperties")]
+    return any(map(_is_bare, inner))

@@ -16,7 +16,7 @@ from quire.domain.version import VERSION
 from quire.server.access import Unauthorized
 from quire.server.error_responses import ApiErrorBody, error_response, plain_error
 from quire.server.guard import HEADERS, Guard
-from quire.server.openapi_words import describe_parameters
+from quire.server.openapi_words import describe_document
 from quire.server.routes import (
     audits,
     batches,
@@ -101,7 +101,7 @@ def make_app(site: Site) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router)
     _answer_errors(app)
-    describe_parameters(app)
+    describe_document(app)
     app.add_middleware(Guard, max_upload=site.settings.max_upload)
     return app
 

@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Callable, Sequence
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 from fastapi import Header, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -44,10 +44,20 @@ SignedDollars = Annotated[
 ]
 
 
-class AnswerShape(BaseModel):
-    """What an answer holds; it may hold more than is said."""
+def _free(why: str) -> Any:
+    """Say of a value why nobody can say more of it than that it is JSON."""
+    return Field(json_schema_extra={"x-free": why})
 
-    model_config = ConfigDict(extra="allow")
+
+Data = Annotated[Any, _free("the schema that was asked says what it holds")]
+Record = Annotated[dict[str, Any], _free("its fields are those of the schema that was asked")]
+JsonSchema = Annotated[dict[str, Any], _free("a JSON Schema of the user's own")]
+Settings = Annotated[dict[str, Any], _free("each name has a type of its own")]
+SettingValue = Annotated[Any, _free("of the type that its name has")]
+
+
+class AnswerShape(BaseModel):
+    """What an answer holds, field by field; later versions may add fields."""
 
 
 class Body(BaseModel):

@@ -1,8 +1,10 @@
-"""OpenAPI words: what every parameter means, where its route does not say it itself."""
+"""OpenAPI words: what every parameter and field means, where its route does not say it itself."""
 
 from typing import Any
 
 from fastapi import FastAPI
+
+from quire.server.field_words import FIELD_WORDS
 
 WORDS = {
     "after": "Only what comes after this number.",
@@ -39,16 +41,29 @@ WORDS = {
 }
 
 
-def describe_parameters(app: FastAPI) -> None:
-    """Let the app's description say of every parameter what it is."""
+def describe_document(app: FastAPI) -> None:
+    """Let the app's description say of every parameter and every field what it is."""
     make = app.openapi
 
     def openapi() -> dict[str, Any]:
-        document = make()
-        for route in document["paths"].values():
-            for operation in route.values():
-                for parameter in operation.get("parameters", ()):
-                    parameter.setdefault("description", WORDS.get(parameter["name"], ""))
-        return document
+        if app.openapi_schema is None:
+            document = make()
+            _describe_parameters(document)
+            _describe_fields(document)
+        return make()
 
     app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI's documentation says
+
+
+def _describe_parameters(document: dict[str, Any]) -> None:
+    for route in document["paths"].values():
+        for operation in route.values():
+            for parameter in operation.get("parameters", ()):
+                parameter.setdefault("description", WORDS.get(parameter["name"], ""))
+
+
+def _describe_fields(document: dict[str, Any]) -> None:
+    for name, shape in document["components"]["schemas"].items():
+        for field, said in shape.get("properties", {}).items():
+            words = FIELD_WORDS.get(f"{name}.{field}") or FIELD_WORDS.get(field, "")
+            said.setdefault("description", words)

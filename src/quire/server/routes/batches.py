@@ -1,6 +1,9 @@
 """Routes about batches at providers: listed, shown, cancelled."""
 
+from datetime import datetime
+
 from fastapi import APIRouter, Response
+from pydantic import Field
 
 from quire.server.access import AccessRole, AskedEngine, requires
 from quire.server.json_answers import AnswerShape, Number, answer_json
@@ -11,10 +14,36 @@ router = APIRouter(tags=["batches"])
 class BatchShape(AnswerShape):
     """A provider's batch."""
 
-    id: int
+    id: int = Field(description="The number of the batch.")
     run_id: int
     model: str
-    state: str
+    state: str = Field(examples=["open"])
+    end_reason: str | None = Field(description="Why it ended, as the provider says.")
+    ref: str = Field(description="The provider's name for it; empty: it has none yet.")
+    credential: str = Field(description="The name of the key that it went out with.")
+    rows: int = Field(description="Calls in it.")
+    tasks: int = Field(description="Tasks of its calls.")
+    tokens: int = Field(description="The most that it may send.")
+    counts: dict[str, int] = Field(
+        description="What the provider counts, under its own names.", examples=[{"succeeded": 97}]
+    )
+    attempts: dict[str, int] = Field(
+        description="Its calls by how they stand here.", examples=[{"settled": 97}]
+    )
+    answered: int = Field(description="Calls whose answer is here.")
+    cost_usd: float
+    duplicates: int = Field(description="Answers that came twice.")
+    strangers: int = Field(description="Answers to calls that are not in it.")
+    missing: int = Field(description="Calls that were not answered when it ended.")
+    unread: int = Field(description="Lines of its results that nobody could read.")
+    kept: int = Field(description="Of them, those kept with the batch.")
+    created_at: datetime
+    submitted_at: datetime | None = Field(description="When it was handed over.")
+    next_at: datetime | None = Field(description="When it is looked at next.")
+    ended_at: datetime | None
+    problem: str = Field(description="What went wrong at the last look; empty: nothing.")
+    cancelling: bool
+    tag: str = Field(description="Our name for it at the provider.")
 
 
 class BatchListShape(AnswerShape):

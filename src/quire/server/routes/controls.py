@@ -27,11 +27,33 @@ class ChangeShape(AnswerShape):
     changed: bool | int
 
 
+class RegateExampleShape(AnswerShape):
+    """A task that is judged otherwise."""
+
+    task_id: int
+    kind: str = Field(description="changed, accepted or refused.", examples=["changed"])
+    before: str = Field(description="What was said of its answer.")
+    after: str = Field(description="What is said now.")
+
+
+class RegateShape(AnswerShape):
+    """What judging again says of one stage."""
+
+    stage: str
+    gate_version: str = Field(description="The gates as they are now.")
+    applied: bool = Field(description="What changes was carried out.")
+    counts: dict[str, int] = Field(
+        description="Tasks by what becomes of them.", examples=[{"same": 97, "changed": 0}]
+    )
+    stale: int = Field(description="Results that were made from what changed.")
+    examples: list[RegateExampleShape] = Field(description="Some of what changes.")
+
+
 class RegateListShape(AnswerShape):
     """What judging again says, stage by stage."""
 
     run: int
-    items: list[AnswerShape]
+    items: list[RegateShape] = Field(description="A row for each stage.")
 
 
 class ResumeBody(Body):

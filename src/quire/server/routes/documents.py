@@ -1,5 +1,6 @@
 """Routes about documents: listed, read block by block, uploaded, erased."""
 
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
@@ -18,6 +19,7 @@ from quire.server.json_answers import (
     Limit,
     Number,
     Page,
+    Settings,
     answer_json,
     answer_page,
     read_cursor,
@@ -37,17 +39,23 @@ class DocumentShape(AnswerShape):
     source_type: str = Field(examples=["md"])
     source_locator: str = Field(examples=["upload://lease.md"])
     source_uid: str
-    source_filesize: int
+    source_filesize: int = Field(description="Bytes.")
+    source_total_characters: int | None = Field(description="Null: it is no text.")
     conv_uid: str
     conv_parsing_tool: str
     conv_representation_type: str
     conv_block_type_freq: dict[str, int]
     conv_total_blocks: int
     conv_total_characters: int
-    uploaded_at: str
-    read_at: str
-    use: str  # "": runs are about it; aside or replaced: only those that name it
-    paths: list[str]
+    uploaded_at: datetime = Field(description="When it came in.")
+    read_at: datetime = Field(description="When it was last read.")
+    options: Settings = Field(description="How it was read: what an upload says.")
+    aside: bool
+    use: str = Field(
+        description="Empty: runs are about it; aside or replaced: only those that name it.",
+        examples=[""],
+    )
+    paths: list[str] = Field(description="Every path that it was read from.")
 
 
 class BlockShape(AnswerShape):
@@ -56,6 +64,8 @@ class BlockShape(AnswerShape):
     block_index: int
     block_type: str = Field(examples=["paragraph"])
     content: str
+    locator: Settings | None = Field(description="Where it stands in the source, by format.")
+    headings: list[str]
 
 
 class UploadShape(AnswerShape):
@@ -64,7 +74,7 @@ class UploadShape(AnswerShape):
     id: int
     title: str
     blocks: int
-    new: bool  # false: it was here already
+    new: bool = Field(description="False: it was here already.")
 
 
 class RefusedFileShape(AnswerShape):
@@ -74,12 +84,22 @@ class RefusedFileShape(AnswerShape):
     reason: str
 
 
+class LeftOutShape(AnswerShape):
+    """Something that was found beside the blocks and is in none of them."""
+
+    name: str = Field(description="Of a file, or of a place in one.")
+    reason: str
+    source: str = Field(description="The file that it is a part of; empty: a file itself.")
+    without_text: bool = Field(description="A row with nothing in the column that is asked about.")
+
+
 class UploadedShape(AnswerShape):
     """What became of the files of one request."""
 
-    documents: list[UploadShape]
-    refused: list[RefusedFileShape]
-    skipped: int
+    documents: list[UploadShape] = Field(description="What came in.")
+    refused: list[RefusedFileShape] = Field(description="What did not, and why.")
+    skipped: int = Field(description="Files of types that are not read.")
+    left_out: list[LeftOutShape] = Field(description="Parts of files that are in no block.")
 
 
 class PurgedShape(AnswerShape):

@@ -22,11 +22,13 @@ class ManifestShape(AnswerShape):
 
     run: int
     stage: str
-    schema_: str | None = Field(alias="schema")
-    schema_version: int | None
-    rows: dict[str, int] = Field(examples=[{"accepted": 120, "failed": 2}])
-    last_updated: str
-    hash: str
+    schema_: str | None = Field(alias="schema", description="Its name; null: the answer is text.")
+    schema_version: int | None = Field(description="Which version of it.")
+    rows: dict[str, int] = Field(
+        description="Rows by status.", examples=[{"accepted": 120, "failed": 2}]
+    )
+    last_updated: str = Field(description="When something last happened to the run.")
+    hash: str = Field(description="As long as it is the same, so is the file.")
 
 
 @router.get(

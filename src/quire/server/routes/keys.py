@@ -1,12 +1,14 @@
 """Routes about keys of providers: the workspace's for admins, one's own for who starts runs."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
 from quire.accounts.credentials import KnownKey
+from quire.domain.accounts import KeySource
 from quire.domain.errors import UsageError
 from quire.engine import Engine
 from quire.engine.keys import LONGEST_PERSON, check_names, read_key
@@ -33,12 +35,22 @@ class KeyShape(AnswerShape):
     tail: str = Field(examples=["x7Qw"])
 
 
+class KnownKeyShape(KeyShape):
+    """A key, where it is from, and how it stands."""
+
+    source: KeySource = Field(description="Where it was found.")
+    state: str = Field(description="valid, invalid, spent or untested.", examples=["valid"])
+    reason: str = Field(description="Why it is not used; empty: it is.")
+    since: datetime | None = Field(description="Since when it stands so; null: nobody knows.")
+    tested: bool = Field(description="Its provider has accepted it.")
+
+
 class KeyListShape(AnswerShape):
     """The keys there are, in the order they are tried."""
 
-    items: list[KeyShape]
+    items: list[KnownKeyShape]
     next: str | None = None
-    problems: list[str]
+    problems: list[str] = Field(description="Keys that could not be read, a line each.")
 
 
 class OwnKey(Body):
@@ -62,7 +74,9 @@ class NewKey(OwnKey):
 class KeptKeyShape(KeyShape):
     """A key that is kept, and why it may be none of this provider's."""
 
-    doubt: str = Field(examples=[""])
+    doubt: str = Field(
+        description="Why it may be none of this provider's; empty: it looks right.", examples=[""]
+    )
 
 
 @router.get("/v1/keys", response_model=KeyListShape, dependencies=[requires(AccessRole.ADMIN)])

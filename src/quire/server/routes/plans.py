@@ -14,7 +14,8 @@ from quire.engine.json_views.plan_views import plan_json
 from quire.engine.kept_schemas import read_schema_source
 from quire.recipes.setting_rules import nearest_name
 from quire.server.access import AccessRole, AskedEngine, requires
-from quire.server.json_answers import AnswerShape, Body, answer_json
+from quire.server.json_answers import Body, JsonSchema, Settings, answer_json
+from quire.server.routes.plan_shapes import PlanShape
 from quire.server.routes.recipes import check_recipe_name
 from quire.server.stated_models import Asker, check_stated
 
@@ -25,7 +26,7 @@ Documents = list[int | str]
 class AskedOrder(Body):
     """What is to be asked, of which documents, and whom."""
 
-    schema_: str | dict[str, Any] | None = Field(
+    schema_: str | JsonSchema | None = Field(
         None,
         alias="schema",
         description="A kept schema by its name, or a schema itself.",
@@ -39,20 +40,10 @@ class AskedOrder(Body):
     documents: Documents | dict[str, Documents] | None = Field(
         None, description="Numbers, titles or names; of a recipe with several inputs by input."
     )
-    parameters: dict[str, Any] | None = None
+    parameters: Settings | None = None
     per: str | None = Field(default=None, max_length=50, examples=["block", "document"])
     block_types: list[str] = Field(default=[], max_length=50)
-    policy: dict[str, Any] = Field(default={}, examples=[{"pack_size": 10}])
-
-
-class PlanShape(AnswerShape):
-    """What a run would take; a schema's plan has `variants`, a recipe's `stages`."""
-
-    model: str
-    simulated: bool
-    documents: int
-    asked: AnswerShape
-    answered: AnswerShape
+    policy: Settings = Field(default={}, examples=[{"pack_size": 10}])
 
 
 def order_arguments(engine: AskedEngine, asker: Asker, asked: AskedOrder) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Routes about policy: what a workspace decides about runs that begin, and who decided it."""
 
-from typing import Annotated, Any
+from datetime import datetime
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Response
 from pydantic import Field
@@ -14,10 +15,13 @@ from quire.server.json_answers import (
     Cursor,
     Limit,
     Page,
+    Settings,
+    SettingValue,
     answer_json,
     answer_page,
     read_cursor,
 )
+from quire.server.routes.run_shapes import SourcedValueShape
 
 router = APIRouter(tags=["settings"])
 
@@ -25,7 +29,9 @@ router = APIRouter(tags=["settings"])
 class PolicyShape(AnswerShape):
     """Every setting as a run that begins now would get it: its value and its source."""
 
-    policy: dict[str, AnswerShape]
+    policy: dict[str, SourcedValueShape] = Field(
+        description="Every setting.", examples=[{"pack_size": {"value": 10, "source": "built-in"}}]
+    )
 
 
 class PolicyChangeShape(AnswerShape):
@@ -33,15 +39,15 @@ class PolicyChangeShape(AnswerShape):
 
     id: int
     name: str
-    value: Any
-    who: str
-    at: str
+    value: SettingValue = Field(description="Of the setting's own type; null: it was taken back.")
+    who: str = Field(description="Who decided it.")
+    at: datetime
 
 
 class PolicyBody(Body):
     """What is decided; null leaves a setting to quire.toml and what comes after it."""
 
-    policy: dict[str, Any] = Field(min_length=1, examples=[{"pack_size": 10}])
+    policy: Settings = Field(min_length=1, examples=[{"pack_size": 10}])
 
 
 @router.get("/v1/policy", response_model=PolicyShape, dependencies=[requires(AccessRole.VIEWER)])

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 from quire.engine.result_pages import ResultFilter
 from quire.server.access import AccessRole, AskedEngine, requires
+from quire.server.json_answers import Record
 
 router = APIRouter(tags=["results"], dependencies=[requires(AccessRole.VIEWER)])
 FIELD = "field."  # before the name of a field in a query
@@ -21,7 +22,7 @@ class GridRowShape(BaseModel):
     text: str  # of its block
     model: str
     status: str
-    data: dict[str, Any] | None  # accepted data, by field
+    data: Record | None  # accepted data, by field
     error: str | None
     score: float | None  # the lowest that a critic gave
     review: str

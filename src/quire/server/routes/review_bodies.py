@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field, computed_field
 
 from quire.domain.pricing import DOLLAR
-from quire.server.json_answers import LARGEST, Body
+from quire.server.json_answers import LARGEST, Body, Data, JsonSchema, Record
 
 FilterText = Annotated[
     str,
@@ -41,12 +41,12 @@ class FieldBody(_Shown):
 
     name: str
     type: str
-    choices: list[Any]
+    choices: list[Data]
     nullable: bool
     required: bool
     description: str
-    value: Any
-    form: dict[str, Any] = Field(alias="schema")
+    value: Data
+    form: JsonSchema = Field(alias="schema")
     quotes: list[QuoteBody]
 
 
@@ -86,7 +86,7 @@ class CriticBody(_Shown):
     model: str
     score: float | None
     objects: bool
-    data: Any
+    data: Data
     text: str
 
 
@@ -96,7 +96,7 @@ class ResultVersionBody(_Shown):
     result_id: int
     version: int
     origin: str
-    data: Any
+    data: Data
     review_state: str | None
     reviewer: str | None
     reviewed_at: datetime | None
@@ -118,8 +118,8 @@ class DecisionBody(_Shown):
     note: str
     before_result: int | None
     after_result: int | None
-    before: Any
-    after: Any
+    before: Data
+    after: Data
     undoes: int | None
     undone_by: int | None
 
@@ -159,7 +159,7 @@ class InboxLineBody(_Shown):
     reviewer: str | None
     reviewed_at: datetime | None
     excerpt: str
-    data: Any
+    data: Data
     held_by: str | None
     held_until: datetime | None
 
@@ -194,7 +194,7 @@ class ItemBody(_Shown):
     reviewed_at: datetime | None
     stale_since: datetime | None
     model: str | None
-    data: Any
+    data: Data
     fields: list[FieldBody]
     quotes: list[QuoteBody]
     notes: list[str]
@@ -285,8 +285,8 @@ class EditBody(ApproveBody):
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"who": "Ann", "changes": {"party": "Tenant"}}]}
     )
-    data: Any = None
-    changes: dict[str, Any] | None = None  # the other fields stay as they are
+    data: Data = None
+    changes: Record | None = None  # the other fields stay as they are
 
 
 class UndoBody(WhoBody):

@@ -1,7 +1,7 @@
 """Routes about runs: started, listed, how one stands, and why its tasks failed."""
 
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
@@ -21,7 +21,6 @@ from quire.server.json_answers import (
     FIRST,
     LARGEST,
     USUAL_ITEMS,
-    AnswerShape,
     Budget,
     Cursor,
     Dollars,
@@ -33,68 +32,18 @@ from quire.server.json_answers import (
     read_cursor,
 )
 from quire.server.routes.plans import AskedOrder, order_arguments
+from quire.server.routes.run_shapes import (
+    FailuresShape,
+    RunPolicyShape,
+    RunShape,
+    StartedRunShape,
+    TimedRunShape,
+)
 from quire.server.stated_models import Asker
 
 router = APIRouter(tags=["runs"])
 EXAMPLES = 200  # failures of each cause whose refused answer is told
 RunStates = Literal["running", "finished", "cancelled"]
-
-
-class RunShape(AnswerShape):
-    """How a run stands, as `quire status --json` says it."""
-
-    run: int
-    state: str
-    standing: str = Field(examples=["running", "held", "finished"])
-    model: str
-    simulated: bool
-    started_at: str
-    started_by: str  # the person; empty: nobody had signed in
-    ended_at: str | None
-    per: str | None  # what one record is of; null of a recipe
-    limit: int | None
-    blocks: int
-    tasks: dict[str, int]
-    done: int
-    failed: int
-    packs: int
-    splits: int
-    in_flight: int
-    cut_off: int
-    batches: int
-    calls: int
-    resent: int
-    reused: int
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int
-    cost_usd: float
-    presumed_usd: float
-    saved_usd: float
-    cancelling: bool
-    holds: list[AnswerShape]
-    why: list[str]
-
-
-class TimeLeftShape(AnswerShape):
-    """How long a run still takes: about, or until providers end its batches at the latest."""
-
-    seconds: float | None
-    batches: int
-    providers: list[str]
-    unknown: str | None = Field(examples=["no_worker"])  # why nobody can tell
-
-
-class TimedRunShape(RunShape):
-    """How a run stands, and how long it still takes; null: it owes nothing."""
-
-    time_left: TimeLeftShape | None
-
-
-class StartedRunShape(RunShape):
-    """The same, and whether the same order was given before."""
-
-    goes_on: bool
 
 
 class NewRun(AskedOrder):
@@ -104,20 +53,13 @@ class NewRun(AskedOrder):
         default=None, ge=1, le=LARGEST, description="Tasks of its first stages."
     )
     stop_after: str | None = Field(default=None, max_length=200)
-    reuse: bool | list[Any] | None = Field(
+    reuse: bool | tuple[int, str] | None = Field(
         None, description="false: ask all; [run, stage]: keep its results before that stage."
     )
     new: bool = False
     max_cost_usd: Dollars | None = None
     wallet: str | None = Field(default=None, max_length=200)
     budget_usd: Budget | None = None
-
-
-class FailuresShape(AnswerShape):
-    """Why tasks of a run failed, the commonest cause of a stage first."""
-
-    items: list[AnswerShape]
-    next: str | None = None
 
 
 @router.get("/v1/runs", response_model=Page[RunShape], dependencies=[requires(AccessRole.VIEWER)])
@@ -201,7 +143,9 @@ def list_failures(
 
 
 @router.get(
-    "/v1/runs/{run}/policy", response_model=AnswerShape, dependencies=[requires(AccessRole.VIEWER)]
+    "/v1/runs/{run}/policy",
+    response_model=RunPolicyShape,
+    dependencies=[requires(AccessRole.VIEWER)],
 )
 def get_run_policy(engine: AskedEngine, run: Number) -> Response:
     """Show what a run was told, each value with its source; it never changes."""

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from quire.domain.ids import DocumentId
 from quire.engine.schema_drafts import LONGEST_WISH, DraftFunds, draft_schema
 from quire.server.access import AccessRole, AskedEngine, requires, site_of
-from quire.server.json_answers import Dollars
+from quire.server.json_answers import Dollars, JsonSchema
 from quire.server.stated_models import Asker, check_stated
 
 router = APIRouter(tags=["schemas"])
@@ -43,7 +43,7 @@ class DraftAnswer(BaseModel):
 
     model_config = ConfigDict(populate_by_name=True)
 
-    body: dict[str, object] = Field(alias="schema")
+    body: JsonSchema = Field(alias="schema")
     problems: list[str]  # that are left: mended by a person before it can be kept
     cost_usd: float
     cost_pico: int

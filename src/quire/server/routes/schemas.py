@@ -1,7 +1,6 @@
 """Routes about schemas: kept, listed, shown, and checked before they are."""
 
 import json
-from typing import Any
 
 from fastapi import APIRouter, Response
 from pydantic import Field
@@ -11,7 +10,8 @@ from quire.engine.json_views.library_views import schema_json
 from quire.engine.kept_schemas import read_schema_source
 from quire.recipes.user_schemas import read_schema
 from quire.server.access import AccessRole, AskedEngine, requires
-from quire.server.json_answers import AnswerShape, Body, answer_json
+from quire.server.error_responses import MistakeBody
+from quire.server.json_answers import AnswerShape, Body, Data, JsonSchema, answer_json
 
 router = APIRouter(tags=["schemas"])
 EXAMPLE = {
@@ -25,37 +25,56 @@ class SchemaShape(AnswerShape):
     """A version of a schema."""
 
     ref: str = Field(examples=["clause"])
-    version: int
+    version: int = Field(description="Which of those that were kept under its name.")
     uid: str
-    fields: list[str]
+    fields: list[str] = Field(description="The names of its fields.")
+
+
+class SchemaLineShape(SchemaShape):
+    """A version of a schema, in a list."""
+
+    newest: bool = Field(description="What its name stands for.")
+
+
+class WholeSchemaShape(SchemaShape):
+    """A version of a schema, with its body."""
+
+    body: JsonSchema = Field(description="The JSON Schema itself.", examples=[EXAMPLE])
 
 
 class SchemaListShape(AnswerShape):
     """Every version of every kept schema."""
 
-    items: list[SchemaShape]
+    items: list[SchemaLineShape]
     next: str | None = None
 
 
 class NewSchema(Body):
     """A schema to be kept."""
 
-    body: dict[str, Any] = Field(examples=[EXAMPLE])
-    name: str | None = Field(default=None, max_length=64)
-    new_version: bool = True
+    body: JsonSchema = Field(description="The JSON Schema itself.", examples=[EXAMPLE])
+    name: str | None = Field(
+        default=None, max_length=64, description="What it is called; by default by its title."
+    )
+    new_version: bool = Field(
+        True, description="Keep it beside other content of its name; else that is refused."
+    )
 
 
 class SchemaBody(Body):
     """A schema to be looked at."""
 
-    body: Any = Field(examples=[EXAMPLE])
+    body: Data = Field(description="The JSON Schema, or its text.", examples=[EXAMPLE])
 
 
 class CheckedSchemaShape(AnswerShape):
     """What is wrong with a schema, and how it would be asked."""
 
-    mistakes: list[AnswerShape]
-    schema_: Any = Field(alias="schema")
+    mistakes: list[MistakeBody] = Field(description="Every one; none: it could be kept.")
+    schema_: JsonSchema | None = Field(
+        alias="schema", description="The JSON Schema as it would be asked.", examples=[EXAMPLE]
+    )
+    ref: str = Field("", description="The name it would be kept under.", examples=["clause"])
 
 
 @router.get(
@@ -70,7 +89,9 @@ def list_schemas(engine: AskedEngine) -> Response:
 
 
 @router.get(
-    "/v1/schemas/{ref}", response_model=SchemaShape, dependencies=[requires(AccessRole.VIEWER)]
+    "/v1/schemas/{ref}",
+    response_model=WholeSchemaShape,
+    dependencies=[requires(AccessRole.VIEWER)],
 )
 def get_schema(engine: AskedEngine, ref: str) -> Response:
     """Show a schema by its name, `name@version`, or the start of its fingerprint."""
@@ -80,7 +101,7 @@ def get_schema(engine: AskedEngine, ref: str) -> Response:
 
 @router.post(
     "/v1/schemas",
-    response_model=SchemaShape,
+    response_model=WholeSchemaShape,
     status_code=201,
     dependencies=[requires(AccessRole.OPERATOR)],
 )

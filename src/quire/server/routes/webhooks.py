@@ -1,8 +1,11 @@
 """Routes about webhooks: addresses that are told what happens to runs."""
 
+from datetime import datetime
+
 from fastapi import APIRouter, Response
 from pydantic import Field
 
+from quire.domain.notifications import Notification
 from quire.engine.json_views.webhook_views import webhook_json
 from quire.server.access import AccessRole, AskedEngine, requires
 from quire.server.json_answers import LARGEST, AnswerShape, Body, Number, answer_json
@@ -13,8 +16,18 @@ router = APIRouter(tags=["settings"], dependencies=[requires(AccessRole.ADMIN)])
 class WebhookShape(AnswerShape):
     """A webhook, without its secret."""
 
-    id: int
+    id: int = Field(description="The number of the webhook.")
     url: str
+    notifications: list[Notification] = Field(description="What it is told; empty: everything.")
+    run_id: int | None = Field(description="Of which run it is told; null: of every one.")
+    created_at: datetime
+    delivered: int = Field(description="How often it was told something.")
+    delivered_at: datetime | None = Field(description="The last time.")
+    failures: int = Field(description="Failed deliveries since.")
+    problem: str = Field(description="Of the last failure; empty: none.")
+    next_at: datetime = Field(description="When it is tried again.")
+    waiting: int = Field(description="What it is still to be told.")
+    given_up: int = Field(description="What it was never told.")
 
 
 class WebhookListShape(AnswerShape):
@@ -37,14 +50,14 @@ class AddedWebhookShape(AnswerShape):
 
     webhook: int
     url: str
-    secret: str
+    secret: str = Field(description="What signs what it is told.")
 
 
 class RemovedWebhookShape(AnswerShape):
     """A webhook that is told nothing more."""
 
     webhook: int
-    dropped: int
+    dropped: int = Field(description="What waited for it, and is told no more.")
 
 
 @router.get("/v1/webhooks", response_model=WebhookListShape)
