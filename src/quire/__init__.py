@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from quire.domain.errors import Error, LedgerError, ProviderError, UsageError
     from quire.domain.runs import HeldError
     from quire.engine import Engine, Ingestion, RunHandle, read_export
-    from quire.engine import open_engine as open
+    from quire.engine.local_workbench import open_workbench as open
     from quire.engine.one_call import extract, plan, stream
     from quire.recipes.quoted_class_fields import field
 
@@ -54,6 +54,10 @@ def __getattr__(name: str) -> object:
         from quire.engine import one_call
 
         return getattr(one_call, name)
+    if name == "open":
+        from quire.engine.local_workbench import open_workbench
+
+        return open_workbench
     if name == "connect":
         from quire.client import connect
 
@@ -62,8 +66,6 @@ def __getattr__(name: str) -> object:
         from quire.recipes.quoted_class_fields import field
 
         return field
-    if name == "open":
-        return engine.open_engine
     if name == "HeldError":
         return runs.HeldError
     return getattr(engine, name, None) or getattr(errors, name)

@@ -82,7 +82,9 @@ def test_a_bad_file_gets_one_line_and_the_rest_go_in(
     result = quire("ingest", "binary.md", write_blocks("good.txt", 1), "missing.md", code=1)
 
     assert result.stdout == "1 document, 1 block new; 2 refused\n"
-    assert [line.split(":")[1] for line in result.stderr.splitlines()] == [
+    made, *refused = result.stderr.splitlines()
+    assert made == "a new, empty ledger was made: quire.db"
+    assert [line.split(":")[1] for line in refused] == [
         " refused missing.md",
         " refused binary.md",
     ]

@@ -50,6 +50,24 @@ def test_five_lines_of_python_turn_a_folder_into_rows(docs: Path, tmp_path: Path
     q.close()
 
 
+def test_a_ledger_that_is_made_on_opening_is_told_and_may_be_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    quire.open(tmp_path / "work.db").close()
+    quire.open(tmp_path / "work.db").close()  # there already: nothing to say
+    slip = tmp_path / "wrok.db"
+
+    with pytest.raises(LedgerError, match=r"there is no ledger at .*did you mean .*work.db"):
+        quire.open(slip, must_exist=True)
+    refused = slip.exists()
+    quire.open(slip).close()
+
+    assert not refused
+    made, meant = caplog.messages
+    assert made.startswith(f"a new, empty ledger was made: {tmp_path / 'work.db'}; open it with")
+    assert f"was made: {slip}; did you mean {tmp_path / 'work.db'}?" in meant
+
+
 def test_ledgers_and_exports_may_be_paths(docs: Path, tmp_path: Path) -> None:
     with quire.open(tmp_path / "paths.db") as q:
         q.ingest(docs)
@@ -190,7 +208,7 @@ def test_a_ledger_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("this is a text file, and quite a long one at that" * 30)
 
     for path, says in [
-        (tmp_path / "no" / "folder.db", "cannot be opened"),
+        (tmp_path / "no" / "folder.db", "there is no folder"),
         (tmp_path / "text.db", "not a Quire ledger"),
     ]:
         with pytest.raises(LedgerError, match=says):
@@ -249,6 +267,7 @@ def test_a_file_that_was_read_before_in_another_way_is_told_in_python_too(
 ) -> None:
     (tmp_path / "rows.csv").write_text("id,text\n1,hello\n")
     with quire.open(str(tmp_path / "work.db")) as q:
+        caplog.clear()  # that the ledger is new
         q.ingest(tmp_path / "rows.csv")
         assert caplog.messages == []
         q.ingest(tmp_path / "rows.csv", text_column="text")

@@ -105,12 +105,12 @@ def test_a_text_file_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match=r"it cannot be opened; does its folder exist"):
+    with pytest.raises(LedgerError, match=r" is a folder; name a file in it, such as .*/quire.db$"):
         open_ledger(str(tmp_path))
 
 
 def test_a_file_in_a_folder_that_is_missing_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match=r"it cannot be opened; does its folder exist"):
+    with pytest.raises(LedgerError, match=r"quire.db: there is no folder .*/missing; make it"):
         open_ledger(str(tmp_path / "missing" / "quire.db"))
 
 
@@ -121,6 +121,13 @@ def test_a_ledger_that_must_exist_is_not_made(tmp_path: Path) -> None:
         open_ledger(str(path), must_exist=True)
 
     assert not path.exists()
+
+
+def test_a_ledger_that_must_exist_is_offered_under_its_right_name(tmp_path: Path) -> None:
+    (tmp_path / "work.db").touch()
+
+    with pytest.raises(LedgerError, match=r"wrok.db; did you mean .*/work.db\? `quire init`"):
+        open_ledger(str(tmp_path / "wrok.db"), must_exist=True)
 
 
 def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:

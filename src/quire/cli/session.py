@@ -54,6 +54,8 @@ def engine_for(context: typer.Context, *, make: bool = False) -> Iterator["Engin
     from quire.engine import open_engine  # loads the database: not for --help
 
     with open_engine(session(context).ledger, must_exist=not make) as engine:
+        if (new := engine.new_ledger_words) and not session(context).quiet:
+            note(new)
         yield engine
 
 

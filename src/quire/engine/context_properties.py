@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from quire.domain.workbench import LISTING
+from quire.ledger.sqlite import similar_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +27,14 @@ class ContextProperties:
         """Say which ledger, never with a password."""
         where = self.context.ledger.url.rpartition("@")[2].partition("?")[0]
         return f"<quire engine on {where}; {LISTING}>"
+
+    @property
+    def new_ledger_words(self) -> str:
+        """That its file was made when it was opened, and which one may have been meant."""
+        if not self.context.ledger.is_new:
+            return ""
+        near = [f"; did you mean {other}?" for other in similar_files(self.context.ledger.url)]
+        return f"a new, empty ledger was made: {self.context.ledger.url}{''.join(near)}"
 
     def __enter__(self) -> Self:
         """Use as a context, closed at its end."""

@@ -1,5 +1,6 @@
 """One call: rows in and a frame out, planned or streamed, on a ledger that is opened for it."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike, fspath
@@ -9,6 +10,8 @@ from quire.engine.forecasts import Plan
 from quire.engine.foreign_values import Cell, ForeignRows, Said
 from quire.engine.kept_schemas import SchemaSource
 from quire.engine.wallets import Dollars
+
+_log = logging.getLogger("quire")  # what a script's or a notebook's user should hear at once
 
 Store = str | PathLike[str] | Engine | None
 
@@ -69,4 +72,6 @@ def _engine(store: Store) -> Iterator[Engine]:
         yield store
         return
     with open_engine(None if store is None else fspath(store)) as engine:
+        if new := engine.new_ledger_words:
+            _log.warning("%s", new)
         yield engine

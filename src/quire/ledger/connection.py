@@ -44,6 +44,7 @@ class Database(Protocol):
 
     dialect: str
     url: str
+    is_new: bool  # it was made when it was opened
 
     def transaction(self) -> AbstractContextManager[Connection]:
         """Open a transaction that may write; commits at the end, rolls back on an error."""

@@ -140,7 +140,7 @@ class Ledger:
         """Use a database whose tables are up to date."""
         self._database = database
         self.workspace = workspace
-        self.url = database.url
+        self.url, self.is_new = database.url, database.is_new
         self.dialect = database.dialect
         self._last: Transaction | None = None
 

@@ -117,7 +117,7 @@ class PostgresDatabase:
 
     def __init__(self, url: str) -> None:
         """Connect, or say why not."""
-        self.url = url
+        self.url, self.is_new = url, False  # its owner made it
         self._statements = load(self.dialect)
         self._listening: psycopg.Connection[Row] | None = None
         self._listen_lock = threading.Lock()

@@ -84,9 +84,7 @@ class SqliteDatabase:
 
     def __init__(self, path: str, *, durable: bool = True, must_exist: bool = False) -> None:
         """Open or create the file; `durable` syncs every commit to disk."""
-        self.url = path
-        if must_exist and not Path(path).exists():
-            raise LedgerError(f"there is no ledger at {path}", "`quire init` makes one here")
+        self.url, self.is_new = path, _check_place(path, must_exist=must_exist)
         self._durable = durable
         self._lock = threading.Lock()
         self._hurry = threading.local()
@@ -275,6 +273,32 @@ class SqliteDatabase:
         raw.execute("PRAGMA secure_delete = OFF")  # some builds blank every old row; a purge scrubs
         raw.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES:d}")
         return raw
+
+
+def _check_place(path: str, *, must_exist: bool) -> bool:
+    """Whether the file is to be made; refuses a place where no ledger is or can be."""
+    file = Path(path)
+    try:
+        is_folder, is_there, has_folder = file.is_dir(), file.exists(), file.parent.is_dir()
+    except OSError:  # who may not look gets the driver's own word
+        return False
+    if is_folder:
+        raise LedgerError(f"{path} is a folder", f"name a file in it, such as {file / 'quire.db'}")
+    if not has_folder:
+        raise LedgerError(f"{path}: there is no folder {file.parent}", "make it first")
+    if must_exist and not is_there:
+        near = "".join(f"did you mean {other}? " for other in similar_files(path))
+        raise LedgerError(f"there is no ledger at {path}", f"{near}`quire init` makes one here")
+    return not is_there
+
+
+def similar_files(path: str) -> list[str]:
+    """The file beside a path for which it may be a slip, if there is one."""
+    from difflib import get_close_matches  # takes a while to import
+
+    file = Path(path)
+    beside = [other.name for other in file.parent.glob(f"*{file.suffix}") if other != file]
+    return [str(file.with_name(name)) for name in get_close_matches(file.name, beside, n=1)]
 
 
 def _flatten_rows(rows: Sequence[Row], statement: Statement) -> list[object]:
