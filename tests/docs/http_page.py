@@ -40,6 +40,7 @@ begin, who has which role, and how to ask from Python.
 - An answer may hold more than is said here; whoever reads one passes over what they do not know.
 """
 SERVER = "http://localhost:8321"
+FORM = "multipart/form-data"
 TABLE = "| Takes | In | Is |\n|---|---|---|"
 
 
@@ -97,6 +98,12 @@ def example_body(document: Document, route: Route) -> dict[str, Any] | None:
     return found
 
 
+def example_form(route: Route) -> dict[str, list[str]]:
+    """The parts of a form that stands as an example: the texts of its files."""
+    form: dict[str, list[str]] = route.said["requestBody"]["content"][FORM].get("example", {})
+    return form
+
+
 def _tell(document: Document, route: Route) -> Iterator[str]:
     role = ROLES[route.title]
     yield f"\n### {route.title}\n"
@@ -131,7 +138,7 @@ def _body_rows(document: Document, route: Route) -> Iterator[str]:
 
 def _example(document: Document, route: Route) -> Iterator[str]:
     address = SERVER + re.sub(r"{\w+}", "1", route.path)
-    if "multipart/form-data" in _body_of(route):
+    if FORM in _body_of(route):
         yield f"\n```\ncurl -F files=@lease.md {address}\n```"
     if (body := example_body(document, route)) is not None:
         method = "" if route.method == "POST" else f" -X {route.method}"

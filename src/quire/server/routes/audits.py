@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from quire.domain.audits import AuditMark
 from quire.server.access import AskedEngine
@@ -18,6 +18,16 @@ from quire.server.routes.review_bodies import (
 )
 
 router = APIRouter(tags=["audit"])
+EXAMPLE_MARKS: dict[
+    str, JsonValue
+] = {  # of every field of the schema `clauses`, which `POST /v1/examples` brings
+    "clause_type": "right",
+    "headline": "right",
+    "obliged_party": "wrong",
+    "defined_terms": "unsure",
+    "word_count": "right",
+    "has_question": "right",
+}
 PlaceInAudit = Annotated[int, Path(ge=0, le=LARGEST)]
 
 
@@ -108,9 +118,7 @@ class MarksBody(WhoBody):
     """Right, wrong or unsure for every field of one item."""
 
     model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"who": "Ann", "no": 0, "marks": {"party": "right", "amount": "wrong"}}]
-        }
+        json_schema_extra={"examples": [{"who": "Ann", "no": 0, "marks": EXAMPLE_MARKS}]}
     )
     no: int = Field(ge=0, le=LARGEST)
     marks: dict[str, AuditMark] = Field(max_length=1000)

@@ -59,14 +59,14 @@ class RegateListShape(AnswerShape):
 class ResumeBody(Body):
     """How a run goes on."""
 
-    budget_usd: Budget | None = None
+    budget_usd: Budget | None = Field(default=None, examples=[5])
     no_limit: bool = False  # beyond the tasks that it was limited to
 
 
 class RetryBody(Body):
     """What is owed again."""
 
-    stage: str | None = Field(default=None, max_length=200)
+    stage: str | None = Field(default=None, max_length=200, examples=["extract"])
     stale: bool = False
     like: int | None = Field(default=None, ge=1, le=LARGEST)  # a failed task: those of its cause
 
@@ -74,26 +74,26 @@ class RetryBody(Body):
 class StopAfterBody(Body):
     """The last stage to carry out; null takes that back."""
 
-    stage: str | None = Field(max_length=200)
+    stage: str | None = Field(max_length=200, examples=["extract"])
 
 
 class RerunBody(Body):
     """The first stage to ask again."""
 
-    from_stage: str = Field(min_length=1, max_length=200)
+    from_stage: str = Field(min_length=1, max_length=200, examples=["extract"])
 
 
 class RegateBody(Body):
     """Which answers are judged again, and whether what changes is carried out."""
 
-    stage: str | None = Field(default=None, max_length=200)
+    stage: str | None = Field(default=None, max_length=200, examples=["extract"])
     apply: bool = False
 
 
 class WaiveBody(Body):
     """Failed tasks that an exact run goes on without."""
 
-    tasks: list[int] = Field(min_length=1, max_length=10_000)
+    tasks: list[int] = Field(min_length=1, max_length=10_000, examples=[[1, 2]])
 
 
 def _answer_change(run: int, changed: bool | int) -> Response:

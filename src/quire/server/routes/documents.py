@@ -168,7 +168,8 @@ def list_blocks(
                                 "items": {"type": "string", "format": "binary"},
                             }
                         },
-                    }
+                    },
+                    "example": {"files": ["The Tenant pays a rent of $1,450 a month.\n"]},
                 }
             },
         }
@@ -218,7 +219,7 @@ def _refusal(line: str) -> dict[str, str]:
 class AsideBody(Body):
     """Whether a document is only for the runs that name it."""
 
-    aside: bool = True
+    aside: bool = Field(default=True, examples=[True])
 
 
 class AsideShape(AnswerShape):

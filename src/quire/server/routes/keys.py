@@ -58,7 +58,7 @@ class OwnKey(Body):
 
     provider: str = Field(max_length=100, examples=["anthropic"])
     name: str = Field(default="default", max_length=100)
-    key: str = Field(max_length=10_000, repr=False, examples=["sk-ant-…"])
+    key: str = Field(max_length=10_000, repr=False, examples=["sk-ant-your-own-key"])
 
 
 class NewKey(OwnKey):

@@ -283,7 +283,7 @@ class EditBody(ApproveBody):
     """The whole data that takes the result's place, or the fields that change."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"who": "Ann", "changes": {"party": "Tenant"}}]}
+        json_schema_extra={"examples": [{"who": "Ann", "changes": {"obliged_party": "Tenant"}}]}
     )
     data: Data = None
     changes: Record | None = None  # the other fields stay as they are

@@ -13,7 +13,7 @@ LASTS = 30 * 86_400  # seconds that a browser keeps a token
 class SignInBody(Body):
     """A token, as `quire token create` printed it."""
 
-    token: str = Field(max_length=200, repr=False)
+    token: str = Field(max_length=200, repr=False, examples=["qt_…"])
 
 
 class SignedInShape(AnswerShape):

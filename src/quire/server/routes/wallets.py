@@ -59,21 +59,21 @@ class EntryShape(AnswerShape):
 class NewWallet(Body):
     """A wallet to be made."""
 
-    name: str = Field(min_length=1, max_length=200)
+    name: str = Field(min_length=1, max_length=200, examples=["team"])
 
 
 class CreditBody(Body):
     """Money that is paid in; below 0, taken out."""
 
-    amount_usd: SignedDollars
-    note: str = Field(default="", max_length=1000)
+    amount_usd: SignedDollars = Field(examples=[5])
+    note: str = Field(default="", max_length=1000, examples=["for May"])
 
 
 class TransferBody(CreditBody):
     """Money that is moved."""
 
-    source: str = Field(max_length=200)
-    target: str = Field(max_length=200)
+    source: str = Field(max_length=200, examples=["team"])
+    target: str = Field(max_length=200, examples=["spare"])
 
 
 @router.get(

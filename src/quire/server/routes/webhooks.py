@@ -41,7 +41,7 @@ class NewWebhookBody(Body):
     """An address to be told."""
 
     url: str = Field(max_length=2000, examples=["https://example.com/quire"])
-    events: list[str] = Field(default=[], max_length=50)
+    events: list[str] = Field(default=[], max_length=50, examples=[["completed", "failed"]])
     run: int | None = Field(default=None, ge=1, le=LARGEST)
 
 
