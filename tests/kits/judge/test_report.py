@@ -19,7 +19,8 @@ from quire.kits.judge.chart_drawing import (
     Chart,
     PlotNumbers,
     as_csv,
-    as_html,
+    draw,
+    draw_legend,
     set_percent_axis,
     stage_colours,
 )
@@ -38,6 +39,7 @@ from quire.kits.judge.report import metrics_of, write_report
 from tests.kits.judge.examples import experiment
 from tests.kits.judge.fake_run import FakeRun
 
+SVG = "{http://www.w3.org/2000/svg}"
 PLOTS = {
     "accuracy_and_abstention",
     "calibration_others",
@@ -142,17 +144,35 @@ def test_numbers_of_a_plot_do_nothing_in_a_spreadsheet() -> None:
 
 
 def test_ticks_say_where_they_are() -> None:
-    def draw(axes: Any, theme: Any) -> None:
+    def draw_axis(axes: Any, theme: Any) -> None:
         axes.set_xlim(0, 0.1)
         set_percent_axis(axes.xaxis)
 
-    drawn = as_html(Chart("t", "T", "", 1.5, draw, PlotNumbers((), ())))
+    drawn = draw(Chart("t", "T", "", 1.5, draw_axis, PlotNumbers((), ()))).html
 
     ticks = [float(tick) for tick in re.findall(r">([0-9.]+)%<", drawn)]
     steps = {round(b - a, 6) for a, b in pairwise(ticks)}
     assert LIGHT.ink not in drawn
     assert len(ticks) > 3
     assert len(steps) == 1
+
+
+def test_a_title_stands_above_the_names_of_what_is_drawn_and_a_page_has_its_own() -> None:
+    def draw_line(axes: Any, theme: Any) -> None:
+        axes.plot([0, 1], label="named")
+        draw_legend(axes)
+
+    drawing = draw(Chart("t", "The title", "", 1.5, draw_line, PlotNumbers((), ())))
+
+    heights = {
+        text.text: float(text.attrib["y"])
+        for text in ElementTree.fromstring(drawing.files["svg"]).iter(f"{SVG}text")
+    }
+    page = ElementTree.fromstring(drawing.html)
+    assert heights["named"] - heights["The title"] > 10  # points: a line apart
+    assert "The title" not in drawing.html
+    top = float(page.attrib["viewBox"].split()[1])
+    assert heights["The title"] <= top <= heights["named"] - 8
 
 
 def test_models_are_compared_and_not_thrown_together(folder: Path) -> None:

@@ -4,7 +4,7 @@ import csv
 import io
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 DOTS_PER_INCH = 160
+POINTS_PER_INCH = 72
 _ONE_AT_A_TIME = threading.Lock()
 
 
@@ -30,11 +31,12 @@ class Theme(NamedTuple):
     paper: str
 
 
-LIGHT = Theme(ink="#1d2430", muted="#667085", line="#dfe3ea", paper="#ffffff")
+# Nothing else is drawn in these colours: on a page each is exchanged for the page's own.
+LIGHT = Theme(ink="#1d2430", muted="#667085", line="#dfe3ea", paper="#fefefe")
 DARK = Theme(ink="#e8e8e6", muted="#a4a9b2", line="#363a40", paper="#1c1e21")
-# Colours nobody would draw with: each is exchanged for the page's own.
-_MARKED = Theme(ink="#010101", muted="#020202", line="#030303", paper="#040404")
-_VARIABLES = {getattr(_MARKED, name): f"var(--{name})" for name in Theme._fields}
+ON_DEEP, ON_PALE = "#ffffff", "#1d2431"  # words on bars, which have their colours on any page
+_VARIABLES = {getattr(LIGHT, name): f"var(--{name})" for name in Theme._fields}
+_TITLE, _PAPER = "title", "paper"  # parts of a drawing that a page has of its own
 
 
 Cell = str | float | None
@@ -62,29 +64,50 @@ class Chart(NamedTuple):
     width: float = 6.0  # inches
 
 
-def as_png(chart: Chart) -> bytes:
-    """A picture with its title, on white."""
-    return _render_chart(chart, LIGHT, "png", titled=True)
+class Drawing(NamedTuple):
+    """A chart, and how it looks."""
+
+    chart: Chart
+    html: str  # a piece of a page: without a title, in the colours of the page around it
+    files: Mapping[str, bytes]  # by ending; pictures have a title and are on white
 
 
-def as_svg(chart: Chart) -> bytes:
-    """The same, at any size."""
-    return _render_chart(chart, LIGHT, "svg", titled=True)
+def draw(chart: Chart) -> Drawing:
+    """Draw it once, for all its forms."""
+    # the library's settings are those of the whole process, and a server draws on many threads
+    with _ONE_AT_A_TIME, _settings(chart, LIGHT):
+        figure = _figure(chart, LIGHT)
+        title = figure.suptitle(
+            chart.title, x=0.01, ha="left", fontsize=10.5, fontweight="bold", gid=_TITLE
+        )
+        png = _save(figure, "png")
+        figure.set_layout_engine("none")  # all is where it belongs: no other form need look again
+        svg = _save(figure, "svg")
+        high = chart.height - title.get_window_extent().y0 / figure.dpi
+    files = {"png": png, "svg": svg, "csv": as_csv(chart)}
+    return Drawing(chart, _as_html(svg.decode(), high * POINTS_PER_INCH), files)
 
 
 def as_picture(chart: Chart, dark: bool) -> bytes:
     """An SVG without a title, for a page that is light or dark."""
-    return _render_chart(chart, DARK if dark else LIGHT, "svg", titled=False)
+    theme = DARK if dark else LIGHT
+    with _ONE_AT_A_TIME, _settings(chart, theme):
+        figure = _figure(chart, theme)
+        figure.patch.set_visible(False)
+        return _save(figure, "svg")
 
 
-def as_html(chart: Chart) -> str:
-    """A piece of HTML without a title, in the colours of the page around it."""
-    text = _render_chart(chart, _MARKED, "svg", titled=False).decode()
-    text = text[text.index("<svg") :]
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+def _as_html(svg: str, high: float) -> str:
+    """A drawing as a piece of HTML, without its title, which is so many points high."""
+    text = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    for part in (_TITLE, _PAPER):
+        text = re.sub(rf'<g id="{part}">.*?</g>', "", text, count=1, flags=re.DOTALL)
     text = re.sub(r'<g id="[^"]*"', "<g", text)  # names that every picture on the page would share
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
+    _, _, width, height = map(float, re.findall(r"[\d.]+", text[text.index("viewBox") :])[:4])
+    box = f'viewBox="0 {high:g} {width:g} {height - high:g}"'
+    text = re.sub(r'viewBox="[^"]*"', box, text, count=1)
     for colour, variable in _VARIABLES.items():
         text = text.replace(colour, variable)
     return text
@@ -114,32 +137,26 @@ def require_matplotlib() -> None:
         ) from None
 
 
-def _render_chart(chart: Chart, theme: Theme, form: str, *, titled: bool) -> bytes:
-    # the library's settings are those of the whole process, and a server draws on many threads
-    with _ONE_AT_A_TIME, _settings(chart, theme):
-        figure = _figure(chart, theme, titled=titled)
-        file = io.BytesIO()
-        # no date and no version: the same figures make the same bytes
-        metadata = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
-        figure.savefig(file, format=form, dpi=DOTS_PER_INCH, metadata=metadata)
+def _save(figure: "Figure", form: str) -> bytes:
+    file = io.BytesIO()
+    # no date and no version: the same figures make the same bytes
+    metadata = {"Date": None, "Creator": None} if form == "svg" else {"Software": None}
+    figure.savefig(file, format=form, dpi=DOTS_PER_INCH, metadata=metadata)
     return file.getvalue()
 
 
-def _figure(chart: Chart, theme: Theme, *, titled: bool) -> "Figure":
+def _figure(chart: Chart, theme: Theme) -> "Figure":
     from matplotlib.figure import Figure  # slow to import; only reports need it
 
     figure = Figure(figsize=(chart.width, chart.height), layout="constrained")
-    axes = figure.add_subplot()
-    chart.draw(axes, theme)
-    if titled:
-        axes.set_title(chart.title, loc="left", color=theme.ink, fontweight="bold", pad=12)
+    figure.patch.set_gid(_PAPER)
+    chart.draw(figure.add_subplot(), theme)
     return figure
 
 
 def _settings(chart: Chart, theme: Theme) -> AbstractContextManager[None]:
     from matplotlib import rc_context  # slow to import; only reports need it
 
-    paper = theme.paper if theme is LIGHT else "none"
     chosen: dict[Any, Any] = {
         "text.parse_math": False,  # a name with two $ is a name
         "svg.fonttype": "none",  # text stays text
@@ -150,7 +167,7 @@ def _settings(chart: Chart, theme: Theme) -> AbstractContextManager[None]:
         **dict.fromkeys(("axes.labelcolor", "xtick.labelcolor"), theme.muted),
         **dict.fromkeys(("axes.edgecolor", "xtick.color", "ytick.color", "grid.color"), theme.line),
         "axes.facecolor": "none",
-        **dict.fromkeys(("figure.facecolor", "savefig.facecolor"), paper),
+        **dict.fromkeys(("figure.facecolor", "savefig.facecolor"), "#ffffff"),
         **dict.fromkeys((f"axes.spines.{side}" for side in ("top", "right", "left")), False),
         "axes.axisbelow": True,
         "ytick.major.size": 0,

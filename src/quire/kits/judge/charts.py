@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from quire.kits.judge.chart_drawing import (
     ESTIMATE_COLUMNS,
     MODEL_COLOURS,
+    ON_DEEP,
+    ON_PALE,
     Cell,
     Chart,
     PlotNumbers,
@@ -85,7 +87,7 @@ def _draw_stages(metrics: Metrics, axes: "Axes", theme: Theme) -> None:
                 deep = metrics.scale_size / 2 <= number < metrics.scale_size
                 axes.text(
                     begin + part / 2, place, f"{part:.0%}", ha="center", va="center",
-                    color="#ffffff" if deep else "#1d2430", fontsize=8,
+                    color=ON_DEEP if deep else ON_PALE, fontsize=8,
                 )  # fmt: skip
             begin += part
     axes.set_xlim(0, 1)

@@ -15,11 +15,10 @@ from quire.engine import render_head, render_page, render_table
 from quire.kits.judge.chart_drawing import (
     ESTIMATE_COLUMNS,
     Chart,
+    Drawing,
     PlotNumbers,
     Theme,
-    as_html,
-    as_png,
-    as_svg,
+    draw,
     model_colour,
     model_marker,
     require_matplotlib,
@@ -53,21 +52,21 @@ def write_comparison(comparison: ExperimentComparison, folder: Path) -> list[Pat
 
 
 def _files(comparison: ExperimentComparison) -> Iterator[tuple[str, bytes]]:
-    charts = {
-        question.name: _charts(comparison, question)
+    drawings = {
+        question.name: list(map(draw, _charts(comparison, question)))
         for question in _questions_with_figures(comparison)
     }
-    yield PAGE, render_comparison(comparison, charts).encode()
+    yield PAGE, render_comparison(comparison, drawings).encode()
     yield FIGURES, orjson.dumps(comparison.as_json(), option=orjson.OPT_INDENT_2) + b"\n"
     yield TABLE, _as_csv([contrast.as_row() for contrast in comparison.contrasts])
     yield (
         LEVELS,
         _as_csv([{**level._asdict(), **level.figure._asdict()} for level in comparison.levels]),
     )
-    for drawn in charts.values():
-        for chart in drawn:
-            yield f"plots/{chart.name}.png", as_png(chart)
-            yield f"plots/{chart.name}.svg", as_svg(chart)
+    for drawn in drawings.values():
+        for drawing in drawn:
+            for ending, body in drawing.files.items():
+                yield f"plots/{drawing.chart.name}.{ending}", body
 
 
 def _as_csv(rows: Sequence[Mapping[str, object]]) -> bytes:
@@ -85,7 +84,9 @@ def _questions_with_figures(comparison: ExperimentComparison) -> list[Question]:
     return [question for question in QUESTIONS if question.name in known]
 
 
-def render_comparison(comparison: ExperimentComparison, charts: dict[str, list[Chart]]) -> str:
+def render_comparison(
+    comparison: ExperimentComparison, drawings: Mapping[str, Sequence[Drawing]]
+) -> str:
     """Write the page; nothing in it is fetched from anywhere."""
     concepts = dict.fromkeys(arm.settings["concept"] for arm in comparison.arms)
     chips = [
@@ -98,7 +99,7 @@ def render_comparison(comparison: ExperimentComparison, charts: dict[str, list[C
         body.append("<p class='simulated'>SIMULATED: no model was asked</p>")
     body += [_settings(comparison), _cautions(comparison)]
     body += [
-        _question(comparison, item, charts[item.name])
+        _question(comparison, item, drawings[item.name])
         for item in _questions_with_figures(comparison)
     ]
     runs = ", ".join(map(str, comparison.runs))
@@ -141,13 +142,14 @@ def _cautions(comparison: ExperimentComparison) -> str:
     )
 
 
-def _question(comparison: ExperimentComparison, question: Question, charts: Sequence[Chart]) -> str:
+def _question(
+    comparison: ExperimentComparison, question: Question, drawings: Sequence[Drawing]
+) -> str:
     pictures = "".join(
-        f"<h3>{escape(chart.note)}</h3><div class='chart' role='img'"
-        f" aria-label='{escape(chart.title, quote=True)}'>{as_html(chart)}</div>"
-        f"<p><a href='plots/{chart.name}.png' download>PNG</a> ·"
-        f" <a href='plots/{chart.name}.svg' download>SVG</a></p>"
-        for chart in charts
+        f"<h3>{escape(drawing.chart.note)}</h3><div class='chart' role='img'"
+        f" aria-label='{escape(drawing.chart.title, quote=True)}'>{drawing.html}</div>"
+        f"<p>{_downloads(drawing)}</p>"
+        for drawing in drawings
     )
     found = [item for item in comparison.contrasts if item.question == question.name]
     head = ("Contrast", "Model", "First", "Second", "Difference", "95 % interval", "n", "Paired")
@@ -181,6 +183,13 @@ def _contrast_row(comparison: ExperimentComparison, contrast: Contrast) -> str:
 
 def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
+
+
+def _downloads(drawing: Drawing) -> str:
+    return " · ".join(
+        f"<a href='plots/{drawing.chart.name}.{ending}' download>{ending.upper()}</a>"
+        for ending in drawing.files
+    )
 
 
 def _charts(comparison: ExperimentComparison, question: Question) -> list[Chart]:

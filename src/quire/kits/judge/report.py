@@ -9,14 +9,7 @@ from typing import NamedTuple
 import orjson
 
 from quire.engine import render_head, render_page
-from quire.kits.judge.chart_drawing import (
-    Chart,
-    as_csv,
-    as_html,
-    as_png,
-    as_svg,
-    require_matplotlib,
-)
+from quire.kits.judge.chart_drawing import Drawing, draw, require_matplotlib
 from quire.kits.judge.charts import charts_of
 from quire.kits.judge.evidence_section import evidence_section
 from quire.kits.judge.experiment import Experiment, ExperimentRows
@@ -47,13 +40,6 @@ class Report(NamedTuple):
     tables: Mapping[str, list[TableRow]]
     metrics: Metrics
     findings: Findings
-
-
-class Drawing(NamedTuple):
-    """A chart, and the files of it."""
-
-    chart: Chart
-    files: Mapping[str, bytes]  # by ending
 
 
 def make_report(rows: ExperimentRows) -> Report:
@@ -188,7 +174,7 @@ def caution(text: str) -> str:
 def _pictures(drawings: Iterable[Drawing]) -> str:
     cards = "".join(
         f"<figure class='card'><h2>{escape(drawing.chart.title)}</h2><div class='plot' role='img'"
-        f" aria-label='{escape(drawing.chart.title, quote=True)}'>{as_html(drawing.chart)}</div>"
+        f" aria-label='{escape(drawing.chart.title, quote=True)}'>{drawing.html}</div>"
         f"<figcaption>{escape(drawing.chart.note)}</figcaption>{_downloads(drawing)}</figure>"
         for drawing in drawings
     )
@@ -217,10 +203,7 @@ def write_report(rows: ExperimentRows, folder: Path) -> list[Path]:
 def _files(rows: ExperimentRows) -> Iterator[tuple[str, bytes]]:
     report = make_report(rows)
     scores = list(scores_of(report.tables["scores"]))
-    drawings = [
-        Drawing(chart, {"png": as_png(chart), "svg": as_svg(chart), "csv": as_csv(chart)})
-        for chart in charts_of(report.metrics, report.findings, scores)
-    ]
+    drawings = list(map(draw, charts_of(report.metrics, report.findings, scores)))
     yield PAGE, render_report(report, drawings).encode()
     figures = metrics_as_json(report.metrics) | {"findings": to_json(report.findings)}
     yield FIGURES, orjson.dumps(figures, option=orjson.OPT_INDENT_2) + b"\n"
