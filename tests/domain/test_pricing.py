@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from quire.domain.errors import UsageError
 from quire.domain.models import ModelFacts, Price, Tier, Usage
-from quire.domain.pricing import DOLLAR, dollars, from_usd, price_call, to_usd
+from quire.domain.pricing import DOLLAR, cost_words, dollars, from_usd, price_call, to_usd
 
 COUNTS = st.integers(min_value=0, max_value=10**15)
 PRICE = Price(
@@ -123,3 +123,10 @@ def test_commas_between_thousands_are_read(written: str, amount: int) -> None:
 def test_a_comma_that_may_be_a_point_is_no_amount(written: str) -> None:
     with pytest.raises(UsageError, match="no amount of dollars"):
         from_usd(written)
+
+
+def test_the_simulated_part_of_a_cost_is_told_apart() -> None:
+    assert cost_words(0, 0) == "$0"
+    assert cost_words(DOLLAR, 0) == "$1.0000"
+    assert cost_words(DOLLAR, DOLLAR) == "$1.0000 simulated"
+    assert cost_words(3 * DOLLAR, DOLLAR) == "$2.0000 + $1.0000 simulated"

@@ -109,3 +109,11 @@ def test_days_are_told_in_order_and_keys_by_their_names() -> None:
 
     assert days == ["1970-01-02", "2024-10-04"]
     assert keys == ["openai stored main …1a2b", ""]
+
+
+def test_a_day_of_vendors_and_simulated_models_tells_their_money_apart() -> None:
+    groups = [EMPTY._replace(cost=30), EMPTY._replace(model="simulated/small", cost=7)]
+
+    (day,) = view_spend(groups, SpendBy.DAY, {})
+
+    assert (day.sums.cost, day.sums.simulated) == (37, 7)

@@ -7,6 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from quire.domain.accounts import Secret
+from quire.domain.pricing import dollars
 from quire.engine import Engine, open_engine
 from quire.engine.curl_commands import curl_command
 from quire.pipeline.calls.prepare import prepare
@@ -131,6 +132,9 @@ def test_spend_is_shown_by_anything_and_wallets_beside_it(
 
     assert {page.status_code for page in pages.values()} == {200}
     assert "simulated/small" in pages["model"].text
+    assert all(
+        f"{dollars(run.progress().cost_pico)} simulated<" in it.text for it in pages.values()
+    )
     assert "Forecast against actual" in pages["run"].text
     assert "team" in pages["run"].text
     assert wrong.status_code == 422

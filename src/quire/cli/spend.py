@@ -16,7 +16,7 @@ from quire.cli.printing import (
     short_model_name,
 )
 from quire.cli.session import engine_and_run, engine_for
-from quire.domain.pricing import dollars
+from quire.domain.pricing import cost_words, dollars
 from quire.domain.spend import SpendBy, SpendOutcome
 from quire.engine.json_views.money_views import spend_json
 
@@ -136,29 +136,33 @@ def _print_view(view: "SpendView") -> None:
     total = view.total
     names = [name for name in view.lines[0].about if name != "run" or view.run_id is None]
     names = names or ["run"]
+    alike = total.simulated in {0, total.cost}
     longest = max(line.sums.cost + line.sums.presumed for line in view.lines)
     rows = [
         {f">{name}" if name == "run" else name: line.about[name] or "–" for name in names}
-        | _cells(line.sums, longest)
+        | _cells(line.sums, longest, alike=alike)
         for line in view.lines
     ]
     columns = [name for name in rows[0] if any(row[name] != "–" for row in rows) or name in names]
     print_table(columns, ([row[name] for name in columns] for row in rows), narrowing=_NARROWING)
     say()
-    say(f"together: {_total_words(total)}{_simulated_note(view, total)}")
+    say(f"together: {_total_words(total)}{_simulated_note(total)}")
     for line in (*_saving_lines(total), *_outcome_notes(view)):
         say(line)
 
 
-def _cells(sums: "SpendSums", longest: int) -> dict[str, object]:
-    """The cells of a line; a column in which nobody has anything is left out."""
+def _cells(sums: "SpendSums", longest: int, *, alike: bool) -> dict[str, object]:
+    """The cells of a line; a column in which nobody has anything is left out.
+
+    Where all is simulated, or nothing (`alike`), the line below says so.
+    """
     return {
         ">attempts": sums.attempts,
         ">calls": sums.calls,
         ">tokens in": sums.input_tokens,
         ">of it cached": sums.cached_tokens or "–",
         ">tokens out": sums.output_tokens,
-        ">cost": dollars(sums.cost),
+        ">cost": dollars(sums.cost) if alike else cost_words(sums.cost, sums.simulated),
         ">reused": sums.reused or "–",
         ">presumed": f"≤ {dollars(sums.presumed)}" if sums.presumed else "–",
         "share": bar(sums.cost + sums.presumed, longest),
@@ -182,12 +186,12 @@ def _total_words(total: "SpendSums") -> str:
     )
 
 
-def _simulated_note(view: "SpendView", total: "SpendSums") -> str:
-    if not view.simulated:
+def _simulated_note(total: "SpendSums") -> str:
+    if not total.simulated:
         return ""
-    if view.simulated == total.cost:
+    if total.simulated == total.cost:
         return " · simulated"
-    return f" · {dollars(view.simulated)} of it simulated"
+    return f" · {dollars(total.simulated)} of it simulated"
 
 
 def _saving_lines(total: "SpendSums") -> Iterator[str]:

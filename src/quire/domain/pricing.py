@@ -71,6 +71,13 @@ def dollars(pico: int) -> str:
     return f"{sign}${amount / DOLLAR:.12f}".rstrip("0")
 
 
+def cost_words(cost: int, simulated: int) -> str:
+    """A cost whose simulated part, which is no money, is told apart: `$0.41 + $0.03 simulated`."""
+    parts = [dollars(cost - simulated)] if cost != simulated or not simulated else []
+    parts += [f"{dollars(simulated)} simulated"] if simulated else []
+    return " + ".join(parts)
+
+
 def per_million(price: int) -> str:
     """A token's price in dollars per million tokens, in as few digits as are exact."""
     return f"{price / MILLION:.9g}"

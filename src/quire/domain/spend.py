@@ -70,6 +70,11 @@ class SpendGroup(NamedTuple):
         return self.input + self.cached + self.written_short + self.written_long
 
     @property
+    def simulated_cost(self) -> int:
+        """What of the cost is no money at all."""
+        return self.cost if self.model.startswith("simulated/") else 0
+
+    @property
     def key_label(self) -> str:
         """What the key is called; empty without one."""
         if self.key_source is None:

@@ -26,8 +26,10 @@ from quire.planning.spend_views import (
     view_spend,
 )
 
-SIMULATED = "simulated"
-MONEY = ("cost", "presumed", "caching_saved", "batches_saved", "packing_saved", "reuse_saved")
+MONEY = (
+    *("cost", "simulated", "presumed"),
+    *("caching_saved", "batches_saved", "packing_saved", "reuse_saved"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +39,6 @@ class SpendView:
     by: SpendBy
     run_id: RunId | None  # None: all runs
     lines: tuple[SpendLine, ...]
-    simulated: int  # of the cost in picodollars: no money at all
 
     @property
     def total(self) -> SpendSums:
@@ -89,12 +90,10 @@ class SpendViews:
             groups = read_groups(tx, models, only, outcomes=way is SpendBy.OUTCOME)
             groups += tx.spend.reuse_groups(only)
         groups.sort(key=lambda group: (group.run_id, group.stage_id))
-        simulated = sum(group.cost for group in groups if group.model.startswith(f"{SIMULATED}/"))
         return SpendView(
             by=way,
             run_id=None if run is None else only,
             lines=tuple(view_spend(groups, way, models)),
-            simulated=simulated,
         )
 
     def of_day(self, moment: datetime) -> DaySpend:

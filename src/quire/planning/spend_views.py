@@ -42,6 +42,7 @@ class SpendSums:
     output_tokens: int = 0
     reasoning_tokens: int = 0
     cost: int = 0
+    simulated: int = 0  # of the cost: no money at all
     presumed: int = 0
     caching_saved: int = 0  # less than nothing where more was written than read
     batches_saved: int = 0
@@ -122,6 +123,7 @@ def _sum_group(group: SpendGroup, facts: ModelFacts | None) -> SpendSums:
         output_tokens=group.output,
         reasoning_tokens=group.reasoning,
         cost=group.cost,
+        simulated=group.simulated_cost,
         presumed=group.presumed,
         reused=group.reused,
         reuse_saved=group.reuse_saved,

@@ -182,6 +182,8 @@ FIELD_WORDS = {
     "run_id": "The number of the run.",
     "runs": "The runs that asked for it.",
     "sample": "Which of several answers, from 0.",
+    "simulated_pico": "The same in whole picodollars.",
+    "simulated_usd": "Of the cost, what nobody paid: simulated models.",
     "saved_usd": "Dollars that the answers had cost which need not be asked again.",
     "schema": "A JSON Schema.",
     "schema_name": "The name of its schema.",

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from markupsafe import Markup, escape
 
-from quire.domain.pricing import dollars
+from quire.domain.pricing import cost_words, dollars
 
 _TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # what follows is shown the other way
 _JSON_ESCAPES = {code: f"\\u{code:04x}" for code in (*map(ord, "<>&\u2028\u2029"), *_TURNING)}
@@ -129,6 +129,7 @@ FILTERS = {
     "cents": cents,
     "clock": clock,
     "code": code,
+    "cost_words": cost_words,
     "dollars": dollars,
     "duration": duration,
     "percent": percent,

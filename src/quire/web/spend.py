@@ -33,7 +33,6 @@ def show_spend(
         view=view,
         ways=list(SpendBy),
         whole=total.cost + total.presumed,  # that each line has a share of
-        all_simulated=bool(total.cost) and view.simulated == total.cost,
         wallets=engine.wallets.list(),
         limits=engine.limits.newest(),
         learnt=engine.limits.learnt(),

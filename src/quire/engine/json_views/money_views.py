@@ -37,12 +37,13 @@ def entry_json(entry: "WalletEntry") -> dict[str, object]:
 def spend_json(view: "SpendView") -> dict[str, object]:
     from quire.engine.spend import spend_row, sums_json
 
+    total = view.total
     return {
         "by": view.by.value,
         "run": view.run_id,
         "rows": [spend_row(line) for line in view.lines],
-        "total": sums_json(view.total),
-        "simulated_usd": to_usd(view.simulated),
+        "total": sums_json(total),
+        "simulated_usd": to_usd(total.simulated),
     }
 
 

@@ -27,6 +27,8 @@ class SpendSumsShape(AnswerShape):
     reasoning_tokens: int
     cost_pico: int
     cost_usd: float
+    simulated_pico: int
+    simulated_usd: float
     presumed_pico: int
     presumed_usd: float
     caching_saved_pico: int
@@ -83,7 +85,7 @@ class SpendShape(AnswerShape):
     run: int | None = Field(description="The number of the run; null: all runs.")
     rows: list[SpendRowShape]
     total: SpendSumsShape = Field(description="All rows together.")
-    simulated_usd: float = Field(description="Of the cost, what nobody paid: simulated models.")
+    simulated_usd: float = Field(description="The same as of `total`.")
 
 
 class ForecastShape(AnswerShape):
