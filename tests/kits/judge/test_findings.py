@@ -111,6 +111,13 @@ def test_agreement_within_models(both: tuple[Findings, Any, Any]) -> None:
         _same_alpha(within.positions_nominal, placed, "nominal", "bundle_signature")
         _same_alpha(within.positions_ordinal, placed, "ordinal", "bundle_signature")
 
+        def above(frame: Any, placed: Any = placed) -> float:
+            lines, stages = placed.loc[frame.index], frame
+            figure = _alpha("ordinal", "bundle_signature")
+            return figure(lines) - figure(stages)
+
+        _same(within.lines_above_stages, mine, above, "plain")
+
 
 def test_agreement_between_models(both: tuple[Findings, Any, Any]) -> None:
     findings, scores, _ = both
@@ -156,6 +163,19 @@ def test_chosen_lines_and_identifiers(both: tuple[Findings, Any, Any]) -> None:
         assert bias.chi_square == pytest.approx(chi_square)
         assert bias.p_value is not None
         assert bias.observations == round(answered)
+
+
+def test_tests_of_displays_are_adjusted_for_how_many_they_are(both: Any) -> None:
+    findings, _, frames = both
+    order = sorted(findings.display_bias, key=lambda bias: bias.p_value)
+    products = [(len(order) - place) * bias.p_value for place, bias in enumerate(order)]
+
+    wanted = numpy.minimum(1, numpy.maximum.accumulate(products))
+
+    assert len(order) == 6
+    assert [bias.adjusted_p_value for bias in order] == pytest.approx(wanted)
+    exported = frames["figures"][frames["figures"].figure.str.endswith("_adjusted_p_value")]
+    assert sorted(exported.value) == pytest.approx(sorted(wanted))
 
 
 def test_identifiers_by_what_they_begin_with(both: tuple[Findings, Any, Any]) -> None:

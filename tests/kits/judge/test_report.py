@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from base64 import b64encode
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +14,7 @@ from xml.etree import ElementTree
 import pytest
 
 from quire.domain.errors import Conflict, UsageError
+from quire.domain.groupings import Part
 from quire.kits.judge.chart_drawing import (
     LIGHT,
     MODEL_COLOURS,
@@ -220,6 +222,33 @@ def test_what_must_be_known_first_stands_first(folder: Path, tmp_path: Path) -> 
     assert "SIMULATED" not in own
     assert "stage 3 of one rubric is not stage 3 of another" not in shared
     assert "1 of 2 bundles hold pieces with different truths" in shared
+
+
+class _ByPlace(FakeRun):
+    """A judge to whom each piece of evidence means a line of the display, whatever stands there."""
+
+    def _verdict(self, part: Part) -> str:
+        tokens, order = part.part["tokens"], part.part["order"]
+        assert isinstance(tokens, Sequence)
+        assert isinstance(order, Sequence)
+        line = part.documents[0] % len(order) if self.random.random() < 0.8 else 0
+        return str(tokens[int(str(order[line])) - 1])
+
+
+def test_who_chooses_by_place_is_named_before_any_figure(folder: Path, tmp_path: Path) -> None:
+    evidence = tuple(Evidence(title=str(n), text=f"Text {n}.", window=0) for n in range(8))
+    wanted = experiment(
+        models=("a/x", "b/y"), samples=12, evidence=evidence, randomizations=RANDOMIZATIONS
+    )
+
+    write_report(_ByPlace(wanted).rows(), tmp_path)
+
+    placed, by_stage = ((path / "report.html").read_text() for path in (tmp_path, folder))
+    first, _, rest = placed.partition("<h2>Figures by model</h2>")
+    assert rest
+    assert re.search(r"by place\..*b/y \(alpha of lines 0\.[4-9]\d, .* repeats? the line", first)
+    assert re.search(r"line 1 got .* favours? some lines more than chance would", first)
+    assert "Chosen by place" not in by_stage.partition("<h2>Figures by model</h2>")[0]
 
 
 def test_the_page_shows_names_as_they_are(folder: Path) -> None:

@@ -117,6 +117,24 @@ def _cross(one: Mapping[int, float], other: Mapping[int, float], level: str) -> 
 def estimate_alpha(ratings: Sequence[Rating], level: str) -> Estimate:
     """Krippendorff's alpha with its interval; a unit's values are those of all its ratings."""
     samples = sorted({rating.sample for rating in ratings})
+    units: dict[Hashable, list[Rating]] = {}
+    for rating in ratings:
+        units.setdefault(rating.unit, []).append(rating)
+    paired = [rating for rating in ratings if len(units[rating.unit]) > 1]
+    value, left_out = _alphas_left_out(ratings, samples, level)
+    excess = 0.0
+    if value is not None and None not in left_out:
+        weights = {unit: 1 / len(paired) / (len(said) - 1) for unit, said in units.items()
+                   if len(said) > 1}  # fmt: skip
+        shares = _pair_shares(paired, level, 1 - value, lambda unit: weights[unit], apart=False)
+        excess = pair_excess(samples, shares)
+    return estimate_over_pairs(value, left_out, excess, len(paired))
+
+
+def _alphas_left_out(
+    ratings: Sequence[Rating], samples: Sequence[int], level: str
+) -> tuple[float | None, list[float | None]]:
+    """Krippendorff's alpha of all ratings, and without each sample in turn."""
     units: dict[Hashable, list[tuple[int, Verdict]]] = {}
     for rating in ratings:
         units.setdefault(rating.unit, []).append((rating.sample, rating.value))
@@ -125,15 +143,22 @@ def estimate_alpha(ratings: Sequence[Rating], level: str) -> Estimate:
         kept = ([v for sample, v in unit if sample != left_out] for unit in units.values())
         return krippendorff_alpha(kept, level)
 
-    paired = [rating for rating in ratings if len(units[rating.unit]) > 1]
-    value, left_out = without(None), [without(sample) for sample in samples]
-    excess = 0.0
-    if value is not None and None not in left_out:
-        weights = {unit: 1 / len(paired) / (len(said) - 1) for unit, said in units.items()
-                   if len(said) > 1}  # fmt: skip
-        shares = _pair_shares(paired, level, 1 - value, lambda unit: weights[unit], apart=False)
-        excess = pair_excess(samples, shares)
-    return estimate_over_pairs(value, left_out, excess, len(paired))
+    return without(None), [without(sample) for sample in samples]
+
+
+def estimate_alpha_difference(
+    one: Sequence[Rating], other: Sequence[Rating], level: str
+) -> Estimate:
+    """By how much one alpha is above another of the same verdicts, seen otherwise."""
+    samples = sorted({rating.sample for rating in one})
+    sides = [_alphas_left_out(ratings, samples, level) for ratings in (one, other)]
+    values = [_less(*(value for value, _ in sides))]
+    values += [_less(*pair) for pair in zip(*(left_out for _, left_out in sides), strict=True)]
+    return estimate_left_out(values[0], values[1:], len(one))
+
+
+def _less(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one - other
 
 
 def estimate_alpha_between(ratings: Sequence[Rating], level: str) -> Estimate:
@@ -242,6 +267,7 @@ class WithinModel:
     stages_nominal: Estimate
     positions_ordinal: Estimate  # of the lines that were chosen, whatever stage stood there
     positions_nominal: Estimate
+    lines_above_stages: Estimate  # the ordinal alpha of lines less that of stages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,6 +317,7 @@ def _within(model: str, scores: Sequence[Score], displays: Displays) -> WithinMo
         stages_nominal=estimate_alpha(stages, NOMINAL),
         positions_ordinal=estimate_alpha(positions, ORDINAL),
         positions_nominal=estimate_alpha(positions, NOMINAL),
+        lines_above_stages=estimate_alpha_difference(positions, stages, ORDINAL),
     )
 
 

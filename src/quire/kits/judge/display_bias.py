@@ -9,7 +9,7 @@ preference for the first line is then the same as one for the first stage.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import NamedTuple
 
@@ -43,6 +43,7 @@ class DisplayBias:
     slots: tuple[SlotShare, ...]
     chi_square: float | None  # of chosen against expected, in verdicts
     p_value: float | None  # how often displays drawn anew favour some slots as much
+    adjusted_p_value: float | None = None  # by Holm, for all tests of the experiment
     draws: int
     observations: int
     clusters: int
@@ -73,10 +74,29 @@ def measure_display_bias(
     if ANONYMIZE in randomizations:
         tests += [(ALPHABET, ranks, _alphabet), (BEGINNING, _BEGINNINGS, _beginnings)]
     models = dict.fromkeys(score.model for score in answered)
+    return _adjust_all(
+        [
+            _measure_bias(
+                model, kind, names, list(_samples(model, answered, displays, slots)), seed
+            )
+            for kind, names, slots in tests
+            for model in models
+        ]
+    )
+
+
+def _adjust_all(found: Sequence[DisplayBias]) -> tuple[DisplayBias, ...]:
+    """Each test's p as it is among so many: Holm's, which needs no independence."""
+    known = sorted({bias.p_value for bias in found if bias.p_value is not None})
+    every = [bias.p_value for bias in found if bias.p_value is not None]
+    adjusted, least = {}, 0.0
+    for p_value in known:
+        left = sum(other >= p_value for other in every)
+        least = max(least, min(1.0, p_value * left))
+        adjusted[p_value] = least
     return tuple(
-        _measure_bias(model, kind, names, list(_samples(model, answered, displays, slots)), seed)
-        for kind, names, slots in tests
-        for model in models
+        bias if bias.p_value is None else replace(bias, adjusted_p_value=adjusted[bias.p_value])
+        for bias in found
     )
 
 

@@ -102,7 +102,7 @@ def _bias_figures(findings: Findings) -> Iterator[FigureRow]:
             yield FigureRow(
                 "display_bias", f"{bias.kind}_expected", bias.model, None, slot.slot, expected
             )
-        for name in ("chi_square", "p_value"):
+        for name in ("chi_square", "p_value", "adjusted_p_value"):
             found = Estimate(
                 getattr(bias, name), observations=bias.observations, clusters=bias.clusters
             )

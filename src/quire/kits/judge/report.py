@@ -16,6 +16,7 @@ from quire.kits.judge.experiment import Experiment, ExperimentRows
 from quire.kits.judge.experiment_tables import TableRow, make_tables
 from quire.kits.judge.findings import Findings, find
 from quire.kits.judge.metrics import Metrics, measure, metrics_as_json, scores_of, to_json
+from quire.kits.judge.place_preferences import place_preferences
 from quire.kits.judge.report_files import write_files
 from quire.kits.judge.report_tables import (
     accuracy_table,
@@ -150,6 +151,9 @@ def report_notices(report: Report) -> Iterator[str]:
             f"{escape(which)} answered by chance, to try things out: nothing here says anything"
             " about a language model.</p></div>"
         )
+    preferences = " ".join(place_preferences(findings))
+    if preferences:
+        yield caution(preferences, "Chosen by place.")
     if findings.rubrics_differ:
         yield caution(
             "Each sample judged on a rubric that its model wrote for it: stage 3 of one rubric is"
@@ -166,9 +170,9 @@ def report_notices(report: Report) -> Iterator[str]:
         yield caution("The run is not finished: these are the figures so far.")
 
 
-def caution(text: str) -> str:
+def caution(text: str, heading: str = "Caution.") -> str:
     """A notice."""
-    return f"<p class='caution' role='note'><strong>Caution.</strong> {escape(text)}</p>"
+    return f"<p class='caution' role='note'><strong>{heading}</strong> {escape(text)}</p>"
 
 
 def _pictures(drawings: Iterable[Drawing]) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from html import escape
 
+from quire.domain.quantities import quantity
 from quire.engine import render_table
 from quire.kits.judge.calibration import TRUTH
 from quire.kits.judge.display_bias import ALPHABET, BEGINNING, POSITION
@@ -10,6 +11,7 @@ from quire.kits.judge.finding_charts import p_words
 from quire.kits.judge.findings import Findings
 from quire.kits.judge.intervals import Estimate
 from quire.kits.judge.metrics import Metrics
+from quire.kits.judge.place_preferences import SURE, is_sure
 from quire.kits.judge.rubric_quality import OUTCOMES, QUALITIES
 
 Format = Callable[[float], str]
@@ -96,8 +98,12 @@ def within_table(findings: Findings) -> str:
         "Does a model agree with itself?",
         "Krippendorff's alpha over the samples of a model, a unit a bundle: 1 is always the same, 0"
         " no more than by chance; above 0.8 is usually called reliable, below 0.67 not. Abstentions"
-        " are missing values. Lines are where the chosen stages stood on the display.",
-        ("Model", "Stages, ordinal", "Stages, nominal", "Lines, ordinal", "Lines, nominal"),
+        " are missing values. Lines are where the chosen stages stood on the display: where these"
+        " are drawn anew for every sample, lines above stages mean that the model goes by place.",
+        (
+            "Model", "Stages, ordinal", "Stages, nominal", "Lines, ordinal", "Lines, nominal",
+            "Lines less stages, ordinal",
+        ),
         [
             [
                 escape(item.model),
@@ -110,11 +116,12 @@ def within_table(findings: Findings) -> str:
                         item.positions_nominal,
                     )
                 ),
+                cell(item.lines_above_stages, difference),
             ]
             for item in findings.agreement.within
         ],
         total=False,
-    )
+    )  # fmt: skip
 
 
 def between_table(metrics: Metrics, findings: Findings) -> str:
@@ -169,6 +176,7 @@ def bias_table(findings: Findings) -> str:
                 escape(bias.model),
                 _KINDS[bias.kind],
                 p_words(bias.p_value),
+                p_words(bias.adjusted_p_value).removeprefix("p = ").removeprefix("p "),
                 "–" if bias.chi_square is None else f"{bias.chi_square:.1f}",
                 escape(favoured.slot),
                 cell(favoured.chosen, percent),
@@ -178,11 +186,24 @@ def bias_table(findings: Findings) -> str:
     return render_table(
         "Does it matter where a stage stands, or what it is called?",
         "Displays are drawn anew 999 times, sample by sample; p is how often chance alone favours"
-        " some lines (identifiers) as much as was seen. A small p: the model does not only go by"
-        " what stages say.",
-        ("Model", "Tested", "p", "χ²", "Favoured most", "Chosen", "Displayed"),
+        " some lines (identifiers) as much as was seen; adjusted (by Holm), among all tests of this"
+        " table. A small p: the model does not only go by what stages say."
+        f" {_tests_in_words(findings)}",
+        ("Model", "Tested", "p", "Adjusted", "χ²", "Favoured most", "Chosen", "Displayed"),
         rows,
         total=False,
+    )
+
+
+def _tests_in_words(findings: Findings) -> str:
+    sure, every = (
+        sum(map(is_sure, findings.display_bias)),
+        quantity(len(findings.display_bias), "test"),
+    )
+    return (
+        f"Of {every}, {sure:,} {'is' if sure == 1 else 'are'} below {SURE} when adjusted."
+        if sure
+        else f"None of {every} is below {SURE} when adjusted; with few verdicts that shows little."
     )
 
 
