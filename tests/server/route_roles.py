@@ -81,6 +81,7 @@ ROLES: dict[str, AccessRole | None] = {
     "GET /": VIEWER,
     "POST /v1/examples": OPERATOR,
     "GET /jump": VIEWER,
+    "GET /jump/places": VIEWER,
     "GET /runs": VIEWER,
     "GET /runs/{run}": VIEWER,
     "GET /runs/{run}/results": VIEWER,

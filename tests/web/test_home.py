@@ -14,6 +14,7 @@ from quire.engine import open_engine
 from quire.engine.examples import load_example
 from quire.server.site import Site
 from quire.web.policy_words import POLICY_WORDS
+from tests.server.counted_statements import counted_statements
 from tests.server.sites import open_site
 
 HOSTILE = '"><script>alert(1)</script>\u202egpj.exe'
@@ -98,6 +99,28 @@ def test_the_search_field_goes_where_somebody_means(tmp_path: Path) -> None:
     assert "Nothing here has that name" in places["99"].text
     assert "/new?schema=clauses" in places["clauses"].text
     assert "a part of a name" in places[""].text
+
+
+def test_places_are_suggested_by_as_many_statements_however_much_there_is(tmp_path: Path) -> None:
+    words = ("run 1", "1", "call 4", "lea", "CLAU", "nothing", "")
+    with open_engine(str(tmp_path / "quire.db"), environment={}) as engine:
+        load_example(engine)
+        engine.run(schema="clauses", model="simulated/small")
+        with open_site(tmp_path) as client, counted_statements() as few:
+            found = {word: client.get("/jump/places", params={"q": word}).text for word in words}
+        for _ in range(3):
+            engine.run(schema="clauses", model="simulated/small", new=True)
+        with open_site(tmp_path) as client, counted_statements() as many:
+            more = client.get("/jump/places?q=clauses").text
+
+    assert found["run 1"].count("<li") == found["call 4"].count("<li") == 1
+    assert 'data-href="/runs/1"' in found["1"]
+    assert 'data-href="/calls/4"' in found["call 4"]
+    assert 'data-href="/documents/1"' in found["lea"]
+    assert found["CLAU"].index("/new?schema=clauses") < found["CLAU"].index("/runs/1")
+    assert found["nothing"].strip() == found[""].strip() == ""
+    assert more.count("/runs/") == 4
+    assert sorted(few) == sorted(many)  # seven texts, and one
 
 
 def test_results_that_want_a_person_are_told_with_their_reasons(tmp_path: Path) -> None:

@@ -9,10 +9,13 @@ from quire.domain.runs import Run
 from quire.domain.wallets import WalletEntry
 from quire.engine.context import EngineContext
 from quire.engine.json_views.library_views import documents_json
+from quire.engine.queries import name_recipe
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.list_pages import MarginResult, StoredBlock
 from quire.pipeline.commands.wallets import must_get_wallet
+from quire.recipes.recipe_snapshots import recipe_from_json
 
+LARGEST_KEY = 2**63 - 1
 MOST_RUNS = 20  # about a document, that are named
 
 
@@ -43,6 +46,13 @@ class Listings:
         """What the newest documents are called."""
         with self._context.ledger.snapshot() as tx:
             return tx.list_pages.newest_titles(most)
+
+    def newest_run_names(self, most: int) -> list[tuple[RunId, str]]:
+        """What the newest runs ask, drafts of schemas too: in one statement."""
+        return [
+            (run.id, name_recipe(recipe_from_json(run.recipe)))
+            for run in self.runs(LARGEST_KEY, most, drafts=True)
+        ]
 
     def count_usual(self, most: int) -> tuple[int, int]:
         """How many documents a run is about that does not say, up to so many, and their blocks."""

@@ -14,7 +14,7 @@ from quire.domain.fallbacks import KnownFallback
 from quire.domain.gates import NO_STRAYS, StrayIds
 from quire.domain.ids import DocumentId, RequestId, RunId, TaskId
 from quire.domain.models import ModelFacts
-from quire.domain.recipes import EACH_BLOCK
+from quire.domain.recipes import EACH_BLOCK, Recipe
 from quire.domain.requests import Turn
 from quire.domain.runs import Event, Progress, Run, Stall
 from quire.domain.states import RunState, TaskState
@@ -404,6 +404,11 @@ def _describe_blockers(key: tuple[str, str, str], tasks: Sequence[TaskId]) -> st
     return f"{stage} task{'s' * several} {named} {became}{f': {why}' if why else ''}"
 
 
+def name_recipe(recipe: Recipe) -> str:
+    """What people call a recipe: of a single schema, the schema."""
+    return recipe.stages[0].record.label if recipe.is_single_schema else recipe.name
+
+
 def _head(source: ResultSource) -> RunHead:
     run, recipe = source.run, source.recipe
     single = recipe.is_single_schema
@@ -411,7 +416,7 @@ def _head(source: ResultSource) -> RunHead:
         id=run.id,
         state=run.state,
         kind="schema" if single else "recipe",
-        name=recipe.stages[0].record.label if single else recipe.name,
+        name=name_recipe(recipe),
         model=ModelFacts.from_json(run.model),
         policy=run.policy,
         started_at=run.created_at,
