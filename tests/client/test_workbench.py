@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,17 @@ def open_workbench(kind: str, place: str) -> Iterator[Workbench]:
     else:
         with serve(place) as address:
             yield quire.connect(address)
+
+
+def wait_without_a_key(workbench: Workbench, documents: Any) -> object:
+    """How a run stands that nobody can send, wherever it is asked."""
+    keyless = workbench.run(schema=SCHEMA, model="anthropic/claude-haiku-5-5", over=documents)
+    with pytest.raises(quire.HeldError, match=f"run {keyless.id} is held: .*anthropic") as held:
+        keyless.wait()
+    assert repr(keyless).startswith(f"<quire run {keyless.id}: held, 0 of ")
+    now = keyless.progress()
+    assert repr(held.value.progress) == repr(keyless) == repr(now)
+    return str(now.state), now.standing, now.why
 
 
 def carry_out(workbench: Workbench, folder: Path) -> dict[str, object]:
@@ -44,7 +56,11 @@ def carry_out(workbench: Workbench, folder: Path) -> dict[str, object]:
     assert f"<quire run {run.id}: finished, {ended.done} of {ended.done} blocks done" in repr(run)
     workbench.add_schema(SCHEMA)
     return {
-        "runs": [(item.id, str(item.state)) for item in workbench.runs()],
+        "held": wait_without_a_key(workbench, documents),
+        "runs": [
+            (item.id, str(item.state), item.standing, item.why, item.name, item.model, item.done)
+            for item in workbench.runs()
+        ],
         "documents": [
             (item.id, item.title, item.conv_total_blocks) for item in workbench.documents()
         ],
@@ -69,7 +85,11 @@ def test_the_same_script_gives_the_same_here_and_at_a_server(tmp_path: Path) -> 
     assert found["here"] == found["there"]
     assert found["here"]["written"] == 2
     assert found["here"]["lines"] == 3
-    assert found["here"]["runs"] == [(1, "finished")]
+    state, standing, why = found["here"]["held"]  # type: ignore[misc]
+    assert (state, standing, len(why)) == ("running", "held", 1)  # type: ignore[has-type]
+    held, finished = found["here"]["runs"]  # type: ignore[misc]
+    assert held[:4] == (2, "running", "held", why)  # type: ignore[has-type]
+    assert finished[:4] == (1, "finished", "finished", ())  # type: ignore[has-type]
     assert found["here"]["documents"] == [(1, "lease.md", found["here"]["ended"][1])]  # type: ignore[index]
     assert found["here"]["schemas"]
 

@@ -374,4 +374,4 @@ def test_what_comes_back_shows_itself_in_a_notebook(shown: Any) -> None:
     html = shown._repr_html_()
 
     assert "<b>" not in html
-    assert "1 accepted" in html or "1 of 1 blocks done" in html
+    assert "1 accepted" in html or "1 of 1 block done" in html

@@ -17,7 +17,7 @@ MODULES = sorted(path for path in FOLDER.rglob("*.py") if path.name not in UNTYP
 OLD_CALLS = {
     "library": "ingest add_parsed documents purge add_schema schemas",
     "forecasts": "plan_documents",
-    "queries": "runs progress workers stall_reasons rows stage_policies editable_data",
+    "queries": "progress workers stall_reasons rows stage_policies editable_data",
     "commands": "pause resume cancel stop_after export retry rerun regate approve edit reject"
     " waive",
 }

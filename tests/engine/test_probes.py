@@ -97,7 +97,7 @@ def test_the_same_probe_again_asks_nothing_and_says_the_same(filled: Worlds) -> 
     assert again == first
     assert len(here.model.packs) == calls
     with here.engine.ledger.snapshot() as tx:
-        assert tx.runs.list_runs(99) == here.engine.runs(99)
+        assert tx.runs.list_runs(99) == here.engine.queries.runs(99)
     assert len(here.engine.runs(99)) == 6
 
 

@@ -67,7 +67,7 @@ def runs(
     """List the runs, the newest first."""
     most = MOST_LISTED if every else limit
     with engine_for(context) as engine:
-        listed = engine.runs(most + 1, drafts=drafts)
+        listed = engine.queries.runs(most + 1, drafts=drafts)
         tell_cut(listed, most)
         found = [
             (engine.queries.head(run.id), engine.progress(run.id), engine.workers(run.id))

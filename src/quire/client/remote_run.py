@@ -1,7 +1,7 @@
 """A remote run: followed, looked at, steered, decided about and exported over HTTP."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,39 @@ from quire.client.http_session import PIECE, HttpSession
 from quire.domain.data import Json
 from quire.domain.errors import Error, LedgerError, UsageError
 from quire.domain.pricing import DOLLAR, dollars
+from quire.domain.quantities import quantity
+from quire.domain.runs import HeldError
 from quire.domain.states import RunState
 
 ENDINGS = {".jsonl": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".xlsx": "xlsx"}
 LOOK_EVERY = 1.0  # seconds between two looks at a run
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RemoteProgress:
     """How far a run is, as its server says."""
 
     said: dict[str, Any]  # as `quire status --json`
+
+    def __repr__(self) -> str:
+        """Say how the run stands, and why it does not go on."""
+        return f"<quire run {self.said['run']}: {self.standing}, {self.in_words}>"
+
+    @property
+    def in_words(self) -> str:
+        """How far it is, what it cost, and why it does not go on."""
+        counts = f"{self.done:,} of {quantity(self.total, self.noun)} done, {self.failed:,} failed"
+        return "; ".join([f"{counts}, {dollars(round(self.cost_usd * DOLLAR))}", *self.why])
+
+    @property
+    def standing(self) -> str:
+        """How it stands in a word, as `quire status` says."""
+        return str(self.said["standing"])
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """What holds it, a sentence each; none of a run that goes on or has ended."""
+        return hold_details(self.said)
 
     @property
     def state(self) -> str:
@@ -58,8 +80,20 @@ class RemoteProgress:
         return self.state != RunState.RUNNING or bool(self.said["holds"])
 
 
-class RunHeldRemotely(Error):
-    """The run cannot go on until somebody acts."""
+def hold_details(said: Mapping[str, Any]) -> tuple[str, ...]:
+    """What holds a run, as its server says, a sentence each."""
+    return tuple(hold["detail"] for hold in said["holds"]) if said["standing"] == "held" else ()
+
+
+class RunHeldRemotely(HeldError):
+    """The run cannot go on until somebody acts; what it has so far is kept."""
+
+    progress: RemoteProgress  # type: ignore[assignment]
+
+    def __init__(self, run: int, progress: RemoteProgress, detail: str) -> None:
+        """Say what holds it."""
+        Error.__init__(self, f"run {run} is held: {detail}")
+        self.progress, self.partial = progress, None
 
 
 class RemoteRun:
@@ -75,10 +109,7 @@ class RemoteRun:
             now = self.progress()
         except Error:
             return f"<quire run {self.id} at {self._session.url}, which does not answer>"
-        counts = f"{now.done:,} of {now.total:,} {now.noun}s done, {now.failed:,} failed"
-        return (
-            f"<quire run {self.id}: {now.state}, {counts}, {dollars(round(now.cost_usd * DOLLAR))}>"
-        )
+        return f"<quire run {self.id}: {now.standing}, {now.in_words}>"
 
     def wait(self, watch: Callable[[Any], None] | None = None) -> RemoteProgress:
         """Follow it until there is nothing more to do; the server's workers carry it out."""
@@ -91,7 +122,7 @@ class RemoteRun:
             self._rest(LOOK_EVERY)
         unasked = [hold for hold in now.said["holds"] if hold["kind"] not in ("user", "stop_after")]
         if now.state == RunState.RUNNING and unasked:
-            raise RunHeldRemotely(f"run {self.id} is held: {unasked[0]['detail']}")
+            raise RunHeldRemotely(self.id, now, unasked[0]["detail"])
         return now
 
     def progress(self) -> RemoteProgress:

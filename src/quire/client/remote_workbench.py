@@ -9,10 +9,11 @@ from typing import Any
 from uuid import uuid4
 
 from quire.client.http_session import PIECE, HttpSession
-from quire.client.remote_run import RemoteRun
+from quire.client.remote_run import RemoteRun, hold_details
 from quire.domain.data import Json
 from quire.domain.errors import UsageError
-from quire.domain.workbench import LISTING, as_run_number
+from quire.domain.ids import RunId
+from quire.domain.workbench import LISTING, ListedRun, as_run_number
 
 MOST_ITEMS = 500  # on a page of a list
 
@@ -35,20 +36,6 @@ class RemotePlan:
     def cost_usd(self) -> float:
         """Dollars, expected."""
         return float(self.said.get("cost_usd", self.said.get("expected_usd", 0.0)))
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteRunLine:
-    """A run, as a server lists it."""
-
-    id: int
-    state: str
-    name: str
-    model: str
-    created_at: datetime
-    done: int
-    failed: int
-    cost_usd: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +75,19 @@ class RemoteWorkbench:
         workspace = f", workspace {self._workspace}" if self._workspace else ""
         return f"<quire server at {self._session.url}{workspace}; {LISTING}>"
 
-    def runs(self, limit: int = 20) -> list[RemoteRunLine]:
+    def runs(self, limit: int = 20) -> list[ListedRun]:
         """The newest runs first."""
         return [
-            RemoteRunLine(
-                id=item["run"],
+            ListedRun(
+                id=RunId(item["run"]),
                 state=item["state"],
+                standing=item["standing"],
+                why=hold_details(item),
                 name=item["schema"] or item["recipe"],
                 model=item["model"],
                 created_at=datetime.fromisoformat(item["started_at"]),
                 done=item["done"],
+                total=item["blocks"],
                 failed=item["failed"],
                 cost_usd=item["cost_usd"],
             )

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from quire.domain.data import JsonObject
 from quire.domain.errors import Error
 from quire.domain.ids import LaneId, RunId, StageId
-from quire.domain.pricing import to_usd
+from quire.domain.pricing import dollars, to_usd
+from quire.domain.quantities import quantity
 from quire.domain.reasons import Fields, HoldCause, HoldKind, HoldRemedy, StageWait
 from quire.domain.states import RunState, StageState, TaskState
 from quire.domain.wallets import RunMoney
@@ -161,7 +162,7 @@ class StageProgress:
         return sum(self.counts.get(state, 0) for state in states)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Progress:
     """How far a run is, from its tallies."""
 
@@ -193,6 +194,30 @@ class Progress:
     noun: str = "block"  # what is counted: what a schema is asked of, or a recipe's tasks
     spent: bool = False  # its limit allows nothing more, and nothing is owed
     money: RunMoney | None = None  # where a wallet or a budget bounds what it spends
+
+    def __repr__(self) -> str:
+        """Say how the run stands, and why it does not go on."""
+        return f"<quire run {self.run_id}: {self.standing}, {self.in_words}>"
+
+    @property
+    def in_words(self) -> str:
+        """How far it is, what it cost, and why it does not go on."""
+        counts = f"{self.done:,} of {quantity(self.total, self.noun)} done, {self.failed:,} failed"
+        return "; ".join([f"{counts}, {dollars(self.cost_pico)}", *self.why])
+
+    @property
+    def standing(self) -> str:
+        """How it stands in a word: its state, or cancelling, held, or stopped at its limit."""
+        if self.cancelling:
+            return "cancelling"
+        if self.held:
+            return "held"
+        return "stopped" if self.state == RunState.RUNNING and self.spent else self.state.value
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """What holds it, a sentence each; none of a run that goes on or has ended."""
+        return tuple(hold.detail for hold in self.holds) if self.held else ()
 
     @property
     def cost_usd(self) -> float:

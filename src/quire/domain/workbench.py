@@ -5,12 +5,14 @@ notebook does not care where the ledger is.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
 from quire.domain.data import Json
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
+from quire.domain.pricing import DOLLAR, dollars
 
 LISTING = "runs(), documents() and schemas() list what is there"  # as a workbench shows itself
 
@@ -22,23 +24,28 @@ def as_run_number(asked: object) -> RunId:
     raise UsageError(f"{asked!r} is no run's number", "runs() lists them: get(runs()[0].id)")
 
 
-class KnownRun(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ListedRun:
     """A run, as a list has it."""
 
-    @property
-    def id(self) -> int:
-        """Its number, for `get`."""
-        ...
+    id: RunId  # its number, for `get`
+    state: str  # it runs, is finished, or was cancelled
+    standing: str  # the same, or held, cancelling, or stopped: nobody works on it
+    why: tuple[str, ...]  # what holds it
+    name: str  # of its schema or recipe
+    model: str
+    created_at: datetime
+    done: int  # tasks with a result
+    total: int  # all that it is about
+    failed: int  # tasks that were given up
+    cost_usd: float
 
-    @property
-    def state(self) -> str:
-        """It runs, is finished, or was cancelled."""
-        ...
-
-    @property
-    def created_at(self) -> datetime:
-        """When it was started."""
-        ...
+    def __repr__(self) -> str:
+        """Show as one line."""
+        counts = f"{self.done:,} of {self.total:,} done, {self.failed:,} failed"
+        cost = dollars(round(self.cost_usd * DOLLAR))
+        line = f"{self.standing}, {self.name}, {self.model}, {counts}, {cost}"
+        return f"<quire run {self.id}: {'; '.join([line, *self.why])}>"
 
 
 class KnownDocument(Protocol):
@@ -90,6 +97,16 @@ class RunProgress(Protocol):
     @property
     def state(self) -> str:
         """It runs, is finished, or was cancelled."""
+        ...
+
+    @property
+    def standing(self) -> str:
+        """The same, or cancelling, held, or stopped."""
+        ...
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """What holds it, a sentence each."""
         ...
 
     @property
@@ -213,7 +230,7 @@ class Workbench(Protocol):
         """A run by its number."""
         ...
 
-    def runs(self, limit: int = 20) -> Sequence[KnownRun]:
+    def runs(self, limit: int = 20) -> Sequence[ListedRun]:
         """The newest runs first."""
         ...
 

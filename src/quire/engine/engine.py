@@ -194,7 +194,7 @@ class Engine(PageParts):
     stream = _Shortcut(lambda engine: engine.extractor.stream)
     plan_extract = _Shortcut(lambda engine: engine.extractor.plan)
     plan_documents = _Shortcut(lambda engine: engine.forecasts.plan_documents)
-    runs = _Shortcut(lambda engine: engine.queries.runs)
+    runs = _Shortcut(lambda engine: engine.listed_runs.newest)
     progress = _Shortcut(lambda engine: engine.queries.progress)
     workers = _Shortcut(lambda engine: engine.queries.workers)
     stall_reasons = _Shortcut(lambda engine: engine.queries.stall_reasons)

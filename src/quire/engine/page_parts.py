@@ -10,8 +10,10 @@ from quire.engine.context_properties import ContextProperties
 if TYPE_CHECKING:
     from quire.engine.access_tokens import AccessTokens
     from quire.engine.export_streams import ExportStreams
+    from quire.engine.listed_runs import ListedRuns
     from quire.engine.listings import Listings
     from quire.engine.pack_strips import PackStrips
+    from quire.engine.queries import Queries
     from quire.engine.result_pages import ResultPages
     from quire.engine.uploads import Uploads
     from quire.engine.workspace_policy import WorkspacePolicy
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 class PageParts(ContextProperties):
     """Parts of an engine that are made when they are first asked for."""
+
+    queries: Queries
 
     @cached_property
     def pack_strips(self) -> PackStrips:
@@ -40,6 +44,13 @@ class PageParts(ContextProperties):
         from quire.engine.listings import Listings
 
         return Listings(self.context)
+
+    @cached_property
+    def listed_runs(self) -> ListedRuns:
+        """Runs, a line each."""
+        from quire.engine.listed_runs import ListedRuns
+
+        return ListedRuns(self.queries)
 
     @cached_property
     def uploads(self) -> Uploads:

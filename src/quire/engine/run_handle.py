@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quire.domain.data import Json
 from quire.domain.ids import DocumentId, RunId, TaskId
-from quire.domain.pricing import dollars
 from quire.domain.runs import Event, HeldError, Progress
 from quire.engine.commands import RunCommands
 from quire.engine.foreign_values import ForeignFrame
 from quire.engine.html_tables import html_line
-from quire.engine.queries import Queries
+from quire.engine.queries import Queries, run_status
 from quire.engine.result_queries import Since
 from quire.engine.wallets import Dollars
 from quire.export.data_frames import make_frame
@@ -54,8 +53,8 @@ class RunHandle:
     def __repr__(self) -> str:
         """Say which run, and how it stands."""
         now = self.progress()
-        counts = f"{now.done:,} of {now.total:,} {now.noun}s done, {now.failed:,} failed"
-        return f"<quire run {self.id}: {now.state}, {counts}, {dollars(now.cost_pico)}>"
+        standing = run_status(now, self._queries.workers(self.id))
+        return f"<quire run {self.id}: {standing}, {now.in_words}>"
 
     def _repr_html_(self) -> str:
         now = self.progress()

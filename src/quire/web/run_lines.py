@@ -63,7 +63,7 @@ class RunLine(NamedTuple):
 
 def read_run_lines(engine: Engine, newest: int) -> list[RunLine]:
     """The newest runs, and every one that has not ended."""
-    numbers = {run.id for run in engine.runs(newest)} | set(engine.queries.running_runs())
+    numbers = {run.id for run in engine.queries.runs(newest)} | set(engine.queries.running_runs())
     return [read_run_line(engine, run) for run in sorted(numbers, reverse=True)]
 
 

@@ -56,7 +56,7 @@ def _forecasts(engine: Engine, run: int | None) -> list[dict[str, object]]:
             for row in rows
         ]
     found = []
-    for item in engine.runs(RUNS, drafts=True):
+    for item in engine.queries.runs(RUNS, drafts=True):
         rows = engine.spend.compare_forecast(item.id)
         if rows:
             names = ("low_pico", "forecast_cost_pico", "high_pico", "cost_pico")

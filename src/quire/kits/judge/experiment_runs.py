@@ -208,7 +208,7 @@ def _load_experiment(engine: Engine, path: Path) -> Experiment:
 
 def _experiment_runs(engine: Engine) -> Iterator[tuple[RunId, Mapping[str, Json]]]:
     """The runs of experiments, the newest first, with what each was told."""
-    for run in engine.runs(RUNS_SEARCHED):
+    for run in engine.queries.runs(RUNS_SEARCHED):
         facts = experiment_facts(run)
         if facts is not None:
             yield run.id, facts
