@@ -1,5 +1,6 @@
 """Stage sizes: how many tasks each stage of an order has, how large they are, what each takes."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -26,12 +27,7 @@ from quire.planning.prompt_variables import Material, PromptAnswer, PromptResult
 from quire.planning.rendering import render_prefix
 from quire.planning.size_samples import STRETCH, SampledSize, fit_to_mean, spread_stretches
 from quire.planning.spans import SpanGrouping
-from quire.planning.stage_counts import (
-    LineCount,
-    count_things,
-    inputs_per_task,
-    line_count,
-)
+from quire.planning.stage_counts import LineCount, count_things, inputs_per_task, line_count
 from quire.planning.stage_forecasts import StageForecast, StageWork, answer_bytes, forecast_stage
 from quire.planning.stand_ins import (
     document_stand_in,
@@ -45,6 +41,7 @@ from quire.providers.vendors import vendor_facts
 from quire.recipes.plugin_registry import Registry
 
 _PARAMETERS = "parameters"  # as templates call them
+MOST_PARTS = 100  # of the tasks of one thing, that are looked at for how much they show
 WORDS = 60  # bytes of a title, a name, or what a grouping says
 
 Rules = Callable[[str], BatchRules | None]  # of a provider's batches
@@ -176,11 +173,13 @@ class StageForecaster:
             else (),
         )
         driven = count_things(self._spec.lineage, stage, self._counts, document_set.input_count)
-        asked = self._typical_prompt(stage, grouping_context)
+        prompts = self._typical_prompts(stage, grouping_context)
+        asked = next(iter(prompts), None)
         content = self._content_bytes(stage, document_set, largest=False)
-        if asked is not None:
+        if prompts:
             before = sum(self._turn_bytes(stage, entry, document_set) for entry in stage.history)
-            content = before + len(asked.encode())
+            said_of_all = sum(len(prompt.encode()) * times for prompt, times in prompts.items())
+            content = before + said_of_all / prompts.total()
         largest = max(content, self._content_bytes(stage, document_set, largest=True))
         samples = [
             sample
@@ -193,26 +192,45 @@ class StageForecaster:
         tasks = grouping.count(driven, grouping_context)
         return _Sizes(tasks, content, largest, answer, said)
 
-    def _typical_prompt(self, stage: Stage, around: GroupingContext) -> str | None:
-        """A typical task's prompt, filled in with stand-ins; None without a template that suits."""
-        item = self._spec.stage_prompts[stage.name].item
-        if item is None:
-            return None
-        try:
-            return item.render(template_variables(self._stand_in(stage, item, around)))
-        except TemplateFailed:
-            return None
+    def _typical_prompts(self, stage: Stage, around: GroupingContext) -> Counter[str]:
+        """Prompts of typical tasks, filled in with stand-ins, by how many tasks are like each.
 
-    def _stand_in(self, stage: Stage, item: Template, around: GroupingContext) -> Material:
+        Tasks of one thing differ by how much they show: of seven documents in threes, the last
+        shows one. There is none without a template, or where it does not suit.
+        """
+        item = self._spec.stage_prompts[stage.name].item
+        prompts = Counter[str]()
+        if item is None:
+            return prompts
+        try:
+            for part, times in self._typical_parts(stage, item, around):
+                stand_in = self._stand_in(stage, item, part)
+                prompts[item.render(template_variables(stand_in))] += times
+        except TemplateFailed:
+            return Counter()
+        return prompts
+
+    def _typical_parts(
+        self, stage: Stage, item: Template, around: GroupingContext
+    ) -> list[tuple[Part, int]]:
+        """A task for each number of documents shown, the most first, and how many show as many."""
+        own = self._order.facts.name
+        if not item.names & {"part", "documents"}:
+            return [(Part(own), 1)]
+        driven = DriverItem(key=0, model=own)
+        fanned = islice(self._spec.grouping_of(stage).fan(driven, around), MOST_PARTS)
+        parts, times = dict[int, Part](), Counter[int]()
+        for part in fanned:
+            parts.setdefault(len(part.documents), part)
+            times[len(part.documents)] += 1
+        self._shown[stage.name] = max(parts, default=0)
+        return [(parts[count], times[count]) for count in sorted(parts)[::-1]] or [(Part(own), 1)]
+
+    def _stand_in(self, stage: Stage, item: Template, part: Part) -> Material:
         """A typical task: values as large as those that its prompt will be filled in with."""
         document_set, own = self._document_set(stage), self._order.facts.name
         views = {name: self._sizes[name].answer for name in stage.upstream}
         shown = document_stand_in(document_set.document_size(largest=False), views)
-        part = Part(own)
-        if item.names & {"part", "documents"}:
-            driven = DriverItem(key=0, model=own)
-            part = next(iter(self._spec.grouping_of(stage).fan(driven, around)), part)
-            self._shown[stage.name] = len(part.documents)
         block = _mean(document_set.text, document_set.blocks) if "block" in item.names else None
         return Material(
             row=row_stand_in(block, part.sample),

@@ -148,8 +148,15 @@ class LearnedUse(NamedTuple):
     batch_hits: float | None  # the same of calls in batches; None where that is not known
 
 
-MARKER_LINE, RUBRIC_LINE = 25, 126  # bytes of a marker, and of each stage of a rubric
 RUBRIC = "rubric"  # the kind of marker that is more than a line
+RUBRIC_LINE = 126  # bytes of each stage of a rubric
+MARKER_LINES: Mapping[object, int] = {  # bytes of a marker, what it says and the blank line before
+    RUBRIC: len("\n\nRUBRIC:"),
+    "verdict": len("\n\nVERDICT: Ab3dE, B"),  # one identifier or two, of one character or six
+    "quality": len("\n\nQUALITY: observability=0.75, discriminability=0.75"),
+    "agreement": len("\n\nEXPERT_AGREEMENT: 0.75"),
+}
+MARKER_LINE = 25  # of any other
 TEXT_ANSWER = 1600  # bytes of an answer in text of which nothing is known: some 250 words
 
 
@@ -161,7 +168,7 @@ def text_answer_bytes(stage: Stage, asked: str = "") -> float:
     params: Mapping[str, object] = stage.gates[0].params if stage.gates else {}
     most, likely = params.get("max_length"), stated_length(asked) or TEXT_ANSWER
     if "kind" in params:
-        likely += MARKER_LINE
+        likely += MARKER_LINES.get(params["kind"], MARKER_LINE)
     if params.get("kind") == RUBRIC and isinstance(params.get("scale_size"), int):
         likely += RUBRIC_LINE * int(str(params["scale_size"]))
     return min(most, likely) if isinstance(most, int) else likely

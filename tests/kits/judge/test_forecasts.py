@@ -39,7 +39,7 @@ evidence_bundle_size = {bundle}
 
 
 @pytest.mark.parametrize("view", ["raw", "abstracted"])
-@pytest.mark.parametrize("bundle", [1, 2, 5])
+@pytest.mark.parametrize("bundle", [1, 3, 5])  # ten pieces in threes: the last bundle has one
 def test_a_forecast_is_near_at_first_and_all_but_exact_the_second_time(
     tmp_path: Path, bundle: int, view: str
 ) -> None:
@@ -56,6 +56,26 @@ def test_a_forecast_is_near_at_first_and_all_but_exact_the_second_time(
     assert abs(second.error) <= SECOND
     assert first.within
     assert second.within
+
+
+@pytest.mark.parametrize("pieces", [10, 11])
+def test_every_piece_is_forecast_once_in_each_sample(
+    world: Worlds, tmp_path: Path, pieces: int
+) -> None:
+    """However pieces are bundled, all that grows is what each call says beside them."""
+    planned = []
+    for bundle in (1, 2, 3, 4, 7, pieces):
+        path = write_experiment(tmp_path, bundle, "raw", pieces=pieces, words=190)
+        stages = plan_experiment(world().engine, path).stages
+        planned.append(next(stage for stage in stages if stage.stage == "score_gen"))
+    calls = [stage.calls for stage in planned]
+    taken = [stage.input_tokens for stage in planned]
+    of_call = (taken[0] - taken[-1]) / (calls[0] - calls[-1])
+
+    assert calls[:3] == [3 * pieces, 3 * -(-pieces // 2), 3 * -(-pieces // 3)]
+    assert taken == pytest.approx(
+        [taken[-1] + of_call * (number - calls[-1]) for number in calls], rel=0.01
+    )
 
 
 def test_no_prompt_is_said_not_to_fit_where_only_all_evidence_together_would_not(
