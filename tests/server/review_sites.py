@@ -35,13 +35,16 @@ def open_ledger_of(folder: Path) -> Engine:
 
 
 def answer_texts(
-    folder: Path, texts: Sequence[str], schema: Mapping[str, Json] = CLAUSE, name: str = "lease"
+    folder: Path,
+    texts: Sequence[str],
+    schema: Mapping[str, Json] = CLAUSE,
+    name: str = "lease.txt",
 ) -> list[int]:
     """Have a schema asked about every text; the tasks of the run, in order."""
-    (folder / f"{name}.txt").write_text("\n\n".join(texts) + "\n")
+    (folder / name).write_text("\n\n".join(texts) + "\n")
     (folder / "clause.json").write_text(json.dumps(schema))
     with open_ledger_of(folder) as engine:
-        over = engine.ingest(folder / f"{name}.txt")
+        over = engine.ingest(folder / name)
         run = engine.run(over=over, schema=folder / "clause.json", model="simulated/small")
         run.wait()
         return [line.task_id for line in engine.review.inbox(run.id, limit=500).lines]

@@ -69,7 +69,7 @@ def test_the_name_is_asked_for_once_and_a_result_is_decided_by_one_key(
 def test_who_only_looks_gives_no_name_and_is_asked_at_the_first_decision(
     tmp_path: Path, page: Page
 ) -> None:
-    tasks = answer_texts(tmp_path, clauses(6))
+    tasks = answer_texts(tmp_path, clauses(6), name="lease.md")
     with serve_site(tmp_path, workers=0) as site:
         page.goto(site.url + REVIEW)
         who = page.get_by_role("dialog", name="Who decides?")
@@ -79,7 +79,11 @@ def test_who_only_looks_gives_no_name_and_is_asked_at_the_first_decision(
         expect(who).to_be_visible()
         page.keyboard.press("Escape")
         wait_ready(page)
+        expect(page.locator(".subject.formatted mark").first).to_be_visible()
+        page.keyboard.press("x")
         press(page, "j", tasks[1])
+        expect(page.locator(".subject.formatted")).to_be_hidden()
+        expect(page.locator(".subject.as-written mark").first).to_be_visible()
         assert page.evaluate("localStorage.reviewer ?? null") is None
         assert [line.held_by for line in site.engine.review.inbox(1).lines] == [None] * 6
         page.keyboard.press("a")

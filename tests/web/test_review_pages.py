@@ -125,7 +125,7 @@ def test_a_decided_run_says_what_to_do_next(tmp_path: Path) -> None:
 
 def test_runs_and_items_that_are_not_there_are_not_found(tmp_path: Path) -> None:
     tasks = answer_texts(tmp_path, clauses(1))
-    answer_texts(tmp_path, clauses(2), name="other")
+    answer_texts(tmp_path, clauses(2), name="other.txt")
 
     with open_site(tmp_path) as client:
         codes = [

@@ -1,9 +1,11 @@
 """Where in a block the words of an answer are marked."""
 
 from quire.domain.data import Json
+from quire.domain.ids import DocumentId
 from quire.domain.quotes import Quote
-from quire.domain.reviews import FieldView
+from quire.domain.reviews import FieldView, SourceText
 from quire.web.source_marks import SHOWN, SourcePiece, mark_source
+from quire.web.source_panes import SourcePane, make_source_pane
 
 RENT = "The Tenant pays $1,450 a month; the Tenants pay 1450 a year."
 
@@ -64,3 +66,55 @@ def test_a_long_block_is_shown_around_its_first_mark() -> None:
     assert SourcePiece("needle", "found") in marked.pieces
     assert sum(len(piece.text) for piece in marked.pieces) == SHOWN
     assert marked.cut_before + SHOWN + marked.cut_after == len(content)
+
+
+def pane(content: str, *fields: FieldView, kind: str = "md") -> SourcePane:
+    source = SourceText(
+        document_id=DocumentId(1),
+        title="lease",
+        block_index=0,
+        block_type="paragraph",
+        headings=(),
+        content=content,
+        source_type=kind,
+    )
+    made = make_source_pane(source, fields)
+    assert made is not None
+    return made
+
+
+def test_markdown_is_formatted_with_the_same_words_marked() -> None:
+    shown = pane("The **Tenant** pays <b>*rent*</b>.", field("party", "Tenant"))
+
+    assert shown.complete
+    assert shown.formatted == (
+        '<p>The <strong><mark data-field="party" title="party">Tenant</mark></strong> pays '
+        "&lt;b&gt;<em>rent</em>&lt;/b&gt;.</p>"
+    )
+
+
+def test_words_across_markup_are_marked_in_the_exact_source_alone() -> None:
+    shown = pane("The **Tenant** pays.", field("who", "The **Tenant**"), field("what", "pays"))
+
+    assert not shown.complete
+    assert [piece.field for piece in shown.marked.pieces if piece.field] == ["who", "what"]
+    assert 'data-field="what"' in str(shown.formatted)
+
+
+def test_a_quote_that_stands_twice_is_marked_by_its_place_in_the_exact_source_alone() -> None:
+    twice = "pays here, pays there"
+    shown = pane(twice, field("verb", "to pay", Quote("/verb", "pays", 11, 15)))
+    once = pane("pays here", field("verb", "to pay", Quote("/verb", "pays", 0, 4)))
+
+    assert not shown.complete
+    assert "<mark" not in str(shown.formatted)
+    assert once.complete
+    assert "<mark" in str(once.formatted)
+
+
+def test_only_markdown_is_formatted_and_hostile_names_of_fields_are_text() -> None:
+    hostile = pane("a word", field('"><script>', "word"))
+
+    assert pane("**a**", kind="txt").formatted is None
+    assert pane("x" * (SHOWN + 1)).formatted is None
+    assert "<script>" not in str(hostile.formatted)

@@ -289,6 +289,7 @@ class SourceText:
     block_type: str
     headings: tuple[str, ...]
     content: str
+    source_type: str = ""  # of its document, such as md; empty where nobody looked
     before: tuple[NeighbourBlock, ...] = ()
     after: tuple[NeighbourBlock, ...] = ()
 

@@ -142,6 +142,7 @@ def source_text(tx: Transaction, row: ReviewRow) -> SourceText | None:
             block_type=block.block_type,
             headings=tuple(stored_json(block.headings)),
             content=block.content,
+            source_type=block.source_type,
             before=tuple(item for item in near if item.block_index < index),
             after=tuple(item for item in near if item.block_index > index),
         )

@@ -15,7 +15,7 @@ from quire.server.reviewers import Reviewer, Viewer
 from quire.server.routes.audits import PlaceInAudit
 from quire.web.interval_chart import make_chart
 from quire.web.pages import render
-from quire.web.source_marks import MarkedSource, mark_source
+from quire.web.source_panes import SourcePane, make_source_pane
 
 router = APIRouter()
 
@@ -31,7 +31,7 @@ class AuditItemView(NamedTuple):
     """An item of a sample as the page shows it."""
 
     item: AuditItem
-    source: MarkedSource | None
+    source: SourcePane | None
 
 
 @router.get("/runs/{run}/audits")
@@ -107,5 +107,4 @@ def _open_view(engine: Engine, audit: int, no: int | None) -> AuditItemView | No
 
 
 def _item_view(item: AuditItem) -> AuditItemView:
-    source = item.source
-    return AuditItemView(item, mark_source(source.content, item.fields) if source else None)
+    return AuditItemView(item, make_source_pane(item.source, item.fields))

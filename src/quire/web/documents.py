@@ -1,7 +1,7 @@
 """The pages of documents: all of them, and one with its blocks and results in the margin."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated, NamedTuple
 
@@ -16,8 +16,7 @@ from quire.engine import Engine
 from quire.ledger.tables.list_pages import MarginResult, StoredBlock
 from quire.server.access import AccessRole, AskedEngine, Principal, find_principal
 from quire.server.json_answers import FIRST, LARGEST, read_cursor, write_cursor
-from quire.sources.source_files import SourceFormat
-from quire.web.formatted_text import format_markdown
+from quire.web.formatted_text import format_markdown, reads_as_markdown
 from quire.web.pages import render
 
 router = APIRouter()
@@ -93,13 +92,13 @@ def show_document(  # noqa: PLR0913 - each is a part of the request
     chosen = run if run is not None else next(iter(runs), None)
     notes = _read_notes(engine, document, chosen, blocks) if chosen else {}
     about = listed.as_json()
-    formats = (lambda block: False) if exact else _reads_as(str(about["source_type"]))
+    kind = str(about["source_type"])
     return render(
         request,
         "document.html",
         principal,
         document=about,
-        blocks=_show_blocks(blocks[:BLOCKS], notes, formats),
+        blocks=_show_blocks(blocks[:BLOCKS], notes, None if exact else kind),
         exact=exact,
         whole=notes.get(-1, ()),
         runs=runs,
@@ -147,7 +146,7 @@ def _show(value: object) -> str:
 def _show_blocks(
     blocks: Sequence[StoredBlock],
     notes: Mapping[int, tuple[MarginNote, ...]],
-    formats: Callable[[StoredBlock], bool],
+    source_type: str | None,  # None: nothing is formatted
 ) -> list[ShownBlock]:
     shown: list[ShownBlock] = []
     left, before = MOST_FORMATTED, tuple[str, ...]()
@@ -161,7 +160,7 @@ def _show_blocks(
                 kind=block.block_type,
                 section=section if section != before else (),
                 text=text,
-                formatted=format_markdown(text) if left > 0 and formats(block) else None,
+                formatted=_format(block, source_type) if left > 0 else None,
                 hidden=max(0, len(block.content) - LONGEST_BLOCK),
                 notes=notes.get(block.block_index, ()),
             )
@@ -185,8 +184,9 @@ def _headings(block: StoredBlock) -> tuple[str, ...]:
     return tuple(map(str, block.headings)) if isinstance(block.headings, list) else ()
 
 
-def _reads_as(kind: str) -> Callable[[StoredBlock], bool]:
-    """Which blocks of a kind of file are formatted: all of markdown, of others their tables."""
-    if kind == SourceFormat.MARKDOWN:
-        return lambda block: True
-    return lambda block: block.block_type == BlockType.TABLE and block.content.startswith("|")
+def _format(block: StoredBlock, source_type: str | None) -> Markup | None:
+    if source_type is None:
+        return None
+    if not reads_as_markdown(source_type, block.block_type, block.content):
+        return None
+    return format_markdown(block.content[:LONGEST_BLOCK])

@@ -32,7 +32,7 @@ from quire.server.access import AccessRole, AskedEngine
 from quire.server.json_answers import LARGEST, Cursor, Number
 from quire.server.reviewers import Viewer
 from quire.web.pages import render
-from quire.web.source_marks import MarkedSource, mark_source
+from quire.web.source_panes import SourcePane, make_source_pane
 
 router = APIRouter()
 LINES = 50  # of an inbox that are shown at first, and with each look further
@@ -92,7 +92,7 @@ class ItemView(NamedTuple):
 
     item: ReviewItem
     critics: tuple[Objection, ...]
-    source: MarkedSource | None
+    source: SourcePane | None
     line: LineView
     decisions: tuple[DecisionView, ...]
     editable: dict[str, Json]  # what the script makes the editor of
@@ -296,7 +296,7 @@ def _item_view(engine: Engine, run: int, task: int) -> ItemView:
     return ItemView(
         item=item,
         critics=tuple(_read_critic(critic, item) for critic in item.critics),
-        source=mark_source(source.content, item.fields) if source else None,
+        source=make_source_pane(source, item.fields),
         line=line,
         decisions=tuple(_decision_view(decision) for decision in item.decisions),
         editable=_editable(item),

@@ -42,6 +42,25 @@ def mark_source(content: str, fields: Sequence[FieldView]) -> MarkedSource:
     spans = _parted_spans([*_quote_spans(content, fields), *_value_spans(content, fields)])
     begin = max(0, min(spans[0].start - 200, len(content) - SHOWN)) if spans else 0
     end = min(len(content), begin + SHOWN)
+    return MarkedSource(_cut(content, spans, begin, end), begin, len(content) - end)
+
+
+def mark_leaf(text: str, content: str, fields: Sequence[FieldView]) -> tuple[SourcePiece, ...]:
+    """A text between elements of a formatted block, in pieces.
+
+    Places in the block say nothing about places in it; so a quote is marked where its words stand
+    only once in the whole block.
+    """
+    quotes = [
+        _Span(start, start + len(quote.text), field.name)
+        for field in fields
+        for quote in field.quotes
+        if content.count(quote.text) == 1 and (start := text.find(quote.text)) >= 0 and quote.text
+    ]
+    return _cut(text, _parted_spans([*quotes, *_value_spans(text, fields)]), 0, len(text))
+
+
+def _cut(content: str, spans: Sequence[_Span], begin: int, end: int) -> tuple[SourcePiece, ...]:
     pieces, at = list[SourcePiece](), begin
     for span in spans:
         if span.end > end:
@@ -52,7 +71,7 @@ def mark_source(content: str, fields: Sequence[FieldView]) -> MarkedSource:
         at = span.end
     if at < end:
         pieces.append(SourcePiece(content[at:end]))
-    return MarkedSource(tuple(pieces), begin, len(content) - end)
+    return tuple(pieces)
 
 
 def _quote_spans(content: str, fields: Sequence[FieldView]) -> Iterator[_Span]:

@@ -80,6 +80,7 @@ class BlockRow(NamedTuple):
     block_type: str
     headings: str  # JSON
     content: str
+    source_type: str  # of the document
 
 
 class VersionRow(NamedTuple):

@@ -51,7 +51,7 @@ function show(task, event = null) {
   const line = lineOf(task) ?? addLine(article);
   pointTo(line);
   article.focus({ preventScroll: true });
-  article.querySelector(".subject")?.scrollIntoView({ block: "nearest" });
+  [...article.querySelectorAll(".subject")].find((way) => way.offsetParent)?.scrollIntoView({ block: "nearest" });
   changeQuery({ item: task, edit: null });
   showSource(task);
   showActs(article, line);

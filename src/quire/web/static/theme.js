@@ -1,3 +1,5 @@
-// Sets light or dark before anything is painted, as it was chosen last; without a choice, as the system says.
+// Sets what was chosen last before anything is painted: light or dark (without a choice, as the system says), and how sources are shown.
 const chosen = localStorage.getItem("theme");
 if (chosen) document.documentElement.dataset.theme = chosen;
+const source = localStorage.getItem("source");
+if (source) document.documentElement.dataset.source = source;

@@ -151,7 +151,7 @@ FROM tasks t LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
 WHERE t.workspace_id = :workspace AND t.id = :id
 
 -- name: source_of_block
-SELECT d.id, d.title, b.block_index, b.block_type, b.headings, b.content
+SELECT d.id, d.title, b.block_index, b.block_type, b.headings, b.content, d.source_type
 FROM blocks b JOIN documents d ON d.id = b.document_id AND d.workspace_id = :workspace
 WHERE b.workspace_id = :workspace AND b.id = :block
 
