@@ -105,6 +105,18 @@ def test_all_of_a_result_is_read_from_a_file(quire: Quire, tasks: list[int], fol
     assert printed == {"task": tasks[0], "run_id": 1, "stage": "first", "changed": True, "stale": 1}
 
 
+def test_decisions_bear_the_name_that_is_given_or_set(
+    quire: Quire, tasks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quire("approve", tasks[0], "--as", "Ada")
+    monkeypatch.setenv("QUIRE_REVIEWER", "Bo")
+    quire("reject", tasks[1], "--note", "No.")
+    quire("edit", tasks[0], "--set", "topic=Mine", "--as", "Cy")
+
+    decided = [(item["move"], item["who"]) for item in quire.json("decisions")]
+    assert decided == [("edit", "Cy"), ("reject", "Bo"), ("approve", "Ada")]
+
+
 def test_a_rejected_result_is_asked_again(quire: Quire, tasks: list[int]) -> None:
     assert "--note TEXT" in quire("reject", tasks[0], code=2).stderr
     assert "is rejected and asked again" in quire("reject", tasks[0], "--note", "No.").stdout

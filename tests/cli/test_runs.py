@@ -1,6 +1,7 @@
 """Runs are looked at: how they stand, what failed, what was asked, what came out."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,8 @@ def test_runs_are_listed_the_newest_first(ran: Quire) -> None:
 
     lines = ran("runs").stdout.splitlines()
 
-    assert [line.split()[0] for line in lines[2:]] == ["2", "1"]
+    assert [line.split()[0] for line in lines[2:4]] == ["2", "1"]
+    assert lines[4:] == ["", "simulated: no money was spent"]
     assert lines[2].split()[1:7] == ["finished", "clauses", "simulated/small", "30", "30", "0"]
 
 
@@ -35,7 +37,7 @@ def test_status_sums_a_run_up(ran: Quire) -> None:
     assert "run 1    finished" in text
     assert "30: 29 done, 1 failed" in text
     assert "blocks each on average" in text
-    assert "simulated" in text
+    assert re.search(r"^cost +\$0\.\d+ · simulated$", text, re.MULTILINE)
 
 
 def test_status_says_why_nothing_moves(ready: Quire) -> None:

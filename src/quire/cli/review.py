@@ -69,18 +69,24 @@ def review(
 
 def reviewer_name(engine: "Engine", typed: str | None) -> str:
     """Who reviews: as typed, as set, as asked for once, or as the machine knows them."""
-    name = (typed or engine.settings.reviewer).strip()
-    if name:
-        return _with_letters(name)
-    try:
-        known = getpass.getuser()
-    except (OSError, KeyError, ImportError):  # a container's user may have no name
-        known = ""
+    if (typed or engine.settings.reviewer).strip():
+        return decider_name(engine, typed)
+    known = decider_name(engine, None)
     if has_terminal():
         known = read_line(f"who reviews? [{known}]: ").strip() or known
     if not known:
         raise UsageError("say who reviews", "--as NAME, or QUIRE_REVIEWER")
     return _with_letters(known)
+
+
+def decider_name(engine: "Engine", typed: str | None) -> str:
+    """Who decides about one result: as typed, as set, or as the machine knows them."""
+    if name := (typed or engine.settings.reviewer).strip():
+        return _with_letters(name)
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a container's user may have no name
+        return ""
 
 
 def _with_letters(name: str) -> str:

@@ -141,7 +141,8 @@ def _opening_line(head: "RunHead", now: Progress, *, goes_on: bool) -> str:
         about = f"{stages}, over {inputs} with {model_labels(head)}"
         limited = f", at most {now.task_limit:,} to begin with" if now.task_limit else ""
     if goes_on and now.state == RunState.FINISHED:
-        return f"run {head.id} has this already, nothing is asked again (--new asks, and pays)"
+        again = "--new --no-reuse asks all of it, and pays"
+        return f"run {head.id} has this already, nothing is asked again; {again}"
     if goes_on:
         status = "is held" if now.holds else "goes on"
         return f"run {head.id} {status}, {now.done:,} done so far: {about}{limited}"

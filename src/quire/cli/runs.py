@@ -33,7 +33,7 @@ from quire.cli.run_summary import (
 )
 from quire.cli.session import engine_and_run, engine_for
 from quire.domain.data import stored_json
-from quire.domain.pricing import dollars
+from quire.domain.pricing import cost_words, dollars
 from quire.domain.reasons import TaskErrorKind
 from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
@@ -88,6 +88,9 @@ def _print_runs(found: "Sequence[tuple[RunHead, Progress, int]]") -> None:
     recipes = any(now.is_staged for _, now, _ in found)
     blocks = all(now.noun == "block" for _, now, _ in found)
     what, of = "recipe" if recipes else "schema", ">blocks" if blocks else ">tasks"
+    costly = [head for head, now, _ in found if now.cost_pico or now.presumed_pico]
+    simulated = [head for head in costly if head.is_simulated]
+    apart = 0 < len(simulated) < len(costly)
     columns = (">run", "state", what, "*model", of, ">done", ">failed", ">cost")
     rows = (
         (
@@ -98,13 +101,15 @@ def _print_runs(found: "Sequence[tuple[RunHead, Progress, int]]") -> None:
             now.total,
             now.done,
             now.failed,
-            dollars(now.cost_pico)
+            cost_words(now.cost_pico, now.cost_pico if apart and head.is_simulated else 0)
             + (f" + ≤ {dollars(now.presumed_pico)}" if now.presumed_pico else ""),
             Cell.of_moment(head.started_at),
         )
         for head, now, workers in found
     )
     print_table((*columns, "started"), rows, narrowing=_RUNS_NARROWING)
+    if simulated and not apart:
+        say("\nsimulated: no money was spent")
 
 
 def status(
@@ -179,7 +184,7 @@ def _status_pairs(
         ("batches", outstanding_batches(now, workers, views)),
         ("tokens", f"{now.input_tokens:,} in, {now.output_tokens:,} out"),
         *([("cached", f"{now.cached_tokens:,} of the tokens in")] if now.cached_tokens else []),
-        ("cost", f"{dollars(now.cost_pico)}{presumed}"),
+        ("cost", f"{dollars(now.cost_pico)}{presumed}{' · simulated' * head.is_simulated}"),
         ("money", money_words(now.money) if now.money else ""),
         *([("reused", reused_words(now))] if now.reused else []),
         ("started", moment(head.started_at)),

@@ -1,6 +1,5 @@
 """Commands that steer: runs as a whole, stored answers judged again, single results decided on."""
 
-import getpass
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ import typer
 from quire.cli.options import AsJson, OnlyStage, RunNumber, argument, flag, option
 from quire.cli.order_options import Budget, Params, Prompt, TypedOrder, order_from_options
 from quire.cli.printing import note, print_json, print_table, quantity, say
+from quire.cli.review import Reviewer, decider_name
 from quire.cli.session import engine_and_run, engine_for, print_outcome, session
 from quire.domain.data import Json, json_or_text
 from quire.domain.errors import UsageError
@@ -244,6 +244,7 @@ def approve(
     tasks: Annotated[
         list[int], argument("TASK...", "Tasks' numbers, as `quire export` writes them.")
     ],
+    who: Reviewer = None,
     as_json: AsJson = False,
 ) -> None:
     """Confirm results: nothing replaces them any more, and no critic is waited for."""
@@ -251,7 +252,7 @@ def approve(
     for task in dict.fromkeys(tasks):
         try:
             with engine_for(context) as engine:
-                decision = engine.approve(TaskId(task), _current_user())
+                decision = engine.approve(TaskId(task), decider_name(engine, who))
         except UsageError as error:
             if len(tasks) == 1:
                 raise
@@ -267,13 +268,14 @@ def reject(
     context: typer.Context,
     task: Task,
     why: Annotated[str, option("TEXT", "What is wrong; the model is told so.", "--note")] = "",
+    who: Reviewer = None,
     as_json: AsJson = False,
 ) -> None:
     """Refuse a result: it is asked again with the note, and paid again."""
     if not why.strip():
         raise UsageError("say what is wrong with it: --note TEXT")
     with engine_for(context) as engine:
-        decision = engine.reject(TaskId(task), why, _current_user())
+        decision = engine.reject(TaskId(task), why, decider_name(engine, who))
     said = f"is rejected and asked again; `quire attach {decision.run_id}` goes on with its run"
     _print_decision(context, as_json, task, decision, said)
 
@@ -293,6 +295,7 @@ def edit(
         str | None,
         option("FILE", "All of the new data, as JSON; - reads it from a pipe.", "--data"),
     ] = None,
+    who: Reviewer = None,
     as_json: AsJson = False,
 ) -> None:
     """Put your own data in the place of a result; it must pass the gates of its stage."""
@@ -306,7 +309,7 @@ def edit(
             if source
             else _apply_changes(engine.editable_data(TaskId(task)), changes or [])
         )
-        decision = engine.edit(TaskId(task), data, _current_user())
+        decision = engine.edit(TaskId(task), data, decider_name(engine, who))
     _print_decision(context, as_json, task, decision, "is edited")
 
 
@@ -334,14 +337,6 @@ def _read_data(source: str) -> Json:
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{called} is not JSON: {error}") from error
     return data
-
-
-def _current_user() -> str:
-    """The name of whoever types, as the machine knows it."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # a container's user may have no name
-        return ""
 
 
 def _print_decision(

@@ -76,6 +76,12 @@ class RunHead:
     blocks: int = 0
     started_by: str = ""  # the person, where one signed in
 
+    @property
+    def is_simulated(self) -> bool:
+        """Whether no model of it costs money."""
+        names = (self.model.name, *self.models)
+        return all(name.partition("/")[0] == "simulated" for name in names)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptView:

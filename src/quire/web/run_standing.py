@@ -123,8 +123,7 @@ def status_word(now: Progress, workers: int) -> str:
 
 def is_simulated(head: RunHead) -> bool:
     """Whether no model of a run costs money."""
-    names = (head.model.name, *head.models)
-    return all(name.partition("/")[0] == "simulated" for name in names)
+    return head.is_simulated
 
 
 def _sum(rows: Sequence[Mapping[str, Json]], name: str) -> int:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from quire.domain.ids import RunId
-from quire.domain.pricing import dollars
+from quire.domain.pricing import cost_words, dollars
 from quire.domain.reasons import EventKind
 from quire.domain.spend import RunMoneySums, SpendBy
 from quire.engine.doctor.findings import (
@@ -142,6 +142,7 @@ def check_spend(installation: Installation) -> Iterator[Finding]:
         judged = read_groups(tx, models, outcomes=True)
     wrong = [*_differing_runs(runs)]
     truth = sum(run.attempted for run in runs)
+    simulated = total_spend(view_spend(plain, SpendBy.RUN, models)).simulated
     for by in SpendBy:
         total = total_spend(view_spend(judged if by is SpendBy.OUTCOME else plain, by, models))
         if total.cost + total.presumed != truth:
@@ -153,7 +154,7 @@ def check_spend(installation: Installation) -> Iterator[Finding]:
         funded = [run for run in runs if run.wallet is not None]
         paid = f"; {_wallet_sums(funded)}" if funded else ""
         said = f"the same by {', '.join(SpendBy)}, attempts and tallies{paid}"
-        yield ok(f"{dollars(truth)}, {said}")
+        yield ok(f"{cost_words(truth, simulated)}, {said}")
 
 
 _TALLIED = "the tallies of run {} come to {}, its attempts to {}"

@@ -26,7 +26,7 @@ def progress_json(
         "standing": run_status(now, workers),
         "schema": None if now.is_staged else head.name,
         "model": head.model.name,
-        "simulated": head.model.provider == "simulated",
+        "simulated": head.is_simulated,
         "started_at": head.started_at,
         "started_by": head.started_by,
         "ended_at": head.ended_at,

@@ -50,7 +50,8 @@ def opening_line(view: ExperimentView, now: Progress, *, goes_on: bool) -> str:
     models = ", ".join(model_label(model) for model in view.experiment.models)
     about = f"{view.experiment.experiment_tag}, {quantity(now.total, 'task')} with {models}"
     if goes_on and now.state == RunState.FINISHED:
-        return f"run {view.run} has this already, nothing is asked again (--new asks, and pays)"
+        again = "--new --no-reuse asks all of it, and pays"
+        return f"run {view.run} has this already, nothing is asked again; {again}"
     if goes_on:
         stands = "is held" if now.holds else "goes on"
         return f"run {view.run} {stands}, {now.done:,} done so far: {about}"
