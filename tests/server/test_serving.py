@@ -19,6 +19,7 @@ def test_one_command_is_a_working_installation(tmp_path: Path) -> None:
     ):
         health = json.loads(fetch(f"{at}/v1/health")[1])
         home, _ = fetch(f"{at}/")
+        _, experiments = fetch(f"{at}/experiments")
         runs = json.loads(fetch(f"{at}/v1/runs")[1])["items"]
         process.send_signal(signal.SIGINT)
         code = process.wait()
@@ -29,10 +30,11 @@ def test_one_command_is_a_working_installation(tmp_path: Path) -> None:
 
     assert health["status"] == "ok"
     assert home == 200
+    assert '<a class="name" href="/experiments/3">civil-order-pilot</a>' in str(experiments)
     assert {run["state"] for run in runs[1:]} == {"finished"}
     assert code in (0, 130)
     assert last_words == "Quire has stopped\n"
-    assert in_flight == [0, 0, 0]
+    assert in_flight == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("options", [(), ("--demo",)])

@@ -60,6 +60,9 @@ class RunReporter(Protocol):
     def make(self, engine: "Engine", run: RunId) -> RunReport:
         """Compute the report of a run as it is now; this may take seconds."""
 
+    def run_example(self, engine: "Engine") -> None:
+        """Carry out a small example with the simulated model; once more changes nothing."""
+
 
 class ReportedRun(NamedTuple):
     """A run that somebody can tell of."""
@@ -78,6 +81,12 @@ def find_reporters() -> list[RunReporter]:
         except Exception as error:  # noqa: BLE001 - a plugin's module may raise anything
             _LOG.warning("%s", describe_failure(point, error))
     return found
+
+
+def run_examples(engine: "Engine") -> None:
+    """Carry out the example of every installed package that tells of runs."""
+    for reporter in find_reporters():
+        reporter.run_example(engine)
 
 
 def find_reported(engine: "Engine", run: int) -> ReportedRun | None:

@@ -1,6 +1,7 @@
 """The report as pages show it: the same tables and notices, with charts drawn on demand."""
 
 from functools import partial
+from pathlib import Path
 
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
@@ -9,11 +10,12 @@ from quire.engine import Engine
 from quire.engine.run_reports import ReportPicture, ReportSection, RunReport
 from quire.kits.judge.chart_drawing import Chart, as_picture, require_matplotlib
 from quire.kits.judge.charts import charts_of
-from quire.kits.judge.experiment_runs import experiment_facts, rows_of
+from quire.kits.judge.experiment_runs import experiment_facts, rows_of, start_experiment
 from quire.kits.judge.metrics import scores_of
 from quire.kits.judge.report import Report, caution, make_report, report_notices, report_sections
 
 PIXELS_PER_INCH = 96
+EXAMPLE = Path(__file__).parent / "example" / "experiment.toml"
 
 
 class ExperimentReporter:
@@ -27,6 +29,10 @@ class ExperimentReporter:
     def command(self, run: RunId) -> str:
         """The command that writes the report into a folder."""
         return f"quire judge report {run} --to report"
+
+    def run_example(self, engine: Engine) -> None:
+        """Carry out the experiment that `quire judge init` writes."""
+        start_experiment(engine, EXAMPLE).wait()
 
     def make(self, engine: Engine, run: RunId) -> RunReport:
         """Compute its figures; without the drawing library there are tables alone."""
