@@ -1,11 +1,16 @@
 """Shared answers: many who ask at once cost what one does."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
+from quire.domain.errors import NotFound
 from quire.engine import open_engine
 from quire.server.shared_answers import SharedAnswers
 from quire.server.site import Site
+from tests.time_limits import wait_until
 
 
 class Clock:
@@ -89,3 +94,35 @@ def test_what_is_purged_elsewhere_is_forgotten_with_the_next_look(tmp_path: Path
 def _count(asked: list[int]) -> int:
     asked.append(1)
     return len(asked)
+
+
+def test_nobody_waits_for_an_answer_that_is_made_behind() -> None:
+    asked: list[int] = []
+    clock, may_end = Clock(), threading.Event()
+    answers = SharedAnswers(clock)
+
+    def make_slowly() -> int:
+        may_end.wait()
+        return _count(asked)
+
+    first = [answers.get_behind("report", make_slowly) for _ in range(3)]
+    may_end.set()
+    second = answers.get("report", make_slowly)
+    clock.now += 2
+    may_end.clear()
+    old = answers.get_behind("report", make_slowly)
+    may_end.set()
+
+    assert first == [None] * 3
+    assert second == old == 1
+    assert answers.get("report", make_slowly, anew=True) in {2, 3}
+
+
+def test_who_asks_next_is_told_why_an_answer_behind_came_to_nothing() -> None:
+    answers = SharedAnswers(Clock())
+
+    def fail() -> int:
+        raise NotFound("there is no run 9")
+
+    with pytest.raises(NotFound):
+        wait_until(lambda: answers.get_behind("report", fail))

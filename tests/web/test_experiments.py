@@ -11,8 +11,10 @@ from quire.engine import open_engine
 from quire.kits.judge.experiment import ExperimentRows
 from quire.kits.judge.experiment_runs import start_experiment
 from quire.kits.judge.report import Report, make_report
+from quire.web import experiments
 from tests.kits.judge.pilots import write_pilot
 from tests.server.sites import open_site, start_run, upload
+from tests.time_limits import wait_until
 
 MODELS = ("simulated/small", "simulated/large")
 
@@ -45,6 +47,22 @@ def test_an_experiment_shows_the_tables_of_its_report_and_its_charts(client: Tes
     assert "<strong>SIMULATED</strong>" in page
     assert "quire judge report 1 --to report" in page
     assert 'src="/experiments/1/stage_distribution.svg?v=' in page
+
+
+def test_a_large_report_is_reckoned_behind_a_page_that_says_so(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = "Does a model agree with itself?"
+    monkeypatch.setattr(experiments, "MOST_AT_ONCE", 1)
+    client.app.state.site.answers.forget()  # type: ignore[attr-defined]
+
+    first = client.get("/experiments/1")
+    wait_until(lambda: shown in client.get("/experiments/1").text)
+
+    assert first.status_code == 200
+    assert "The report is being reckoned from " in first.text
+    assert 'data-refresh="4"' in first.text
+    assert shown not in first.text
 
 
 def test_an_experiment_that_has_not_begun_says_so(client: TestClient) -> None:

@@ -26,6 +26,8 @@ class _Kept:
     value: Any = None
     made_at: float = float("-inf")
     cost: float = 0.0  # seconds
+    maker: threading.Thread | None = None  # that makes it behind whoever asked
+    problem: Exception | None = None  # why that came to nothing
 
     def is_fresh(self, now: float) -> bool:
         return now - self.made_at < max(FRESH, TIMES_ITS_COST * self.cost)
@@ -64,6 +66,34 @@ class SharedAnswers:
             kept.made_at = self._clock()
             kept.cost = kept.made_at - now
             return answer
+
+    def get_behind(
+        self,
+        asked: Hashable,
+        make: Callable[[], Answer],
+        still_holds: Callable[[Answer], bool] = lambda answer: False,
+    ) -> Answer | None:
+        """The last answer, also an old one, and None before the first; nobody waits for it.
+
+        Where it is old it is made anew in a thread of its own, one at a time for each question.
+        """
+        kept = self._find(asked)
+
+        def make_behind() -> None:
+            try:
+                self.get(asked, make, still_holds)
+            except Exception as error:  # noqa: BLE001 - whoever asks next is told
+                kept.problem = error
+
+        with self._lock:
+            problem, kept.problem, last = kept.problem, None, kept.value
+            is_made = kept.maker is not None and kept.maker.is_alive()
+            if not problem and not is_made and not kept.is_fresh(self._clock()):
+                kept.maker = threading.Thread(target=make_behind, name="an answer", daemon=True)
+                kept.maker.start()
+        if problem:
+            raise problem
+        return last  # type: ignore[no-any-return]  # as it was made
 
     def forget(self) -> None:
         """Make every answer anew: something was erased that they may hold."""

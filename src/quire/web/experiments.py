@@ -23,6 +23,7 @@ router = APIRouter()
 Viewer = Annotated[Principal, Depends(find_principal)]
 RunNumber = Annotated[int, Path(ge=1, le=LARGEST)]
 RUNS = 200  # looked through for a page of the list
+MOST_AT_ONCE = 1_000  # tasks: whose report is made while one waits; of more it takes seconds
 # A picture is shown as a picture: opened by itself, its colours may stand in it, and nothing else.
 PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 
@@ -68,7 +69,8 @@ def show_experiment(
     reported = _find(request, principal, engine, run)
     standing = answers.get(("run", where, run), lambda: read_standing(engine, run))
     graph = _draw(engine, standing.id, {stage.name: stage for stage in standing.now.stages})
-    kept = _read_report(request, principal, engine, reported)
+    is_large = standing.now.total > MOST_AT_ONCE
+    kept = _read_report(request, principal, engine, reported, waits=not is_large)
     return render(
         request,
         "experiment.html",
@@ -77,8 +79,8 @@ def show_experiment(
         title=reported.title,
         command_line=reported.reporter.command(standing.id),
         graph=graph,
-        report=kept.report,
-        mark=kept.mark[:12],
+        report=kept and kept.report,
+        mark=kept and kept.mark[:12],
     )
 
 
@@ -93,9 +95,11 @@ def show_picture(
     dark: bool = False,
 ) -> Response:
     """Draw one chart of a report."""
-    kept = _read_report(request, principal, engine, _find(request, principal, engine, run))
-    picture = kept.report.picture(name)
-    if picture is None:
+    reported = _find(request, principal, engine, run)
+    kept = _read_report(request, principal, engine, reported, waits=False)
+    kept = kept or _read_report(request, principal, engine, reported, waits=True)
+    picture = kept and kept.report.picture(name)
+    if not kept or not picture:
         raise NotFound(f"the report of run {run} has no chart {name!r}", f"/experiments/{run}")
     key = ("picture", principal.workspace, run, name, dark)
     _, drawn = (
@@ -117,9 +121,12 @@ def _find(request: Request, principal: Principal, engine: Engine, run: int) -> R
 
 
 def _read_report(
-    request: Request, principal: Principal, engine: Engine, reported: ReportedRun
-) -> _KeptReport:
-    """The report, computed again only when something has happened in its run."""
+    request: Request, principal: Principal, engine: Engine, reported: ReportedRun, *, waits: bool
+) -> _KeptReport | None:
+    """The report, computed again only when something has happened in its run.
+
+    Who does not wait is given the last one, which may be old; None: there is none yet.
+    """
     run = reported.run.id
 
     def mark() -> str:
@@ -130,7 +137,9 @@ def _read_report(
         return _KeptReport(before, reported.reporter.make(engine, run))
 
     key = ("report", principal.workspace, run)
-    return site_of(request).recall(engine).get(key, make, lambda kept: kept.mark == mark())
+    answers = site_of(request).recall(engine)
+    read = answers.get if waits else answers.get_behind
+    return read(key, make, lambda kept: kept.mark == mark())
 
 
 def _draw(engine: Engine, run: RunId, stages: Mapping[str, StageProgress]) -> StageGraph:
