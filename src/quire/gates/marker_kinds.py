@@ -126,7 +126,7 @@ def _read_criteria(text: str, number: int) -> list[str] | Refusal:
     if "::" in text:
         return Refusal(f"stage {number} has more than one ::, so where its label ends is a guess")
     criteria = _split_criteria(text)
-    if len({criterion.casefold() for criterion in criteria}) < len(criteria):
+    if len({criterion.casefold().rstrip(". ") for criterion in criteria}) < len(criteria):
         return Refusal(f"stage {number} has the same criterion twice")
     if FEWEST_CRITERIA <= len(criteria) <= MOST_CRITERIA:
         return criteria
@@ -161,6 +161,11 @@ _LONGEST = 24  # digits nobody needs
 _PLAIN = re.compile(r"((?:0|[1-9][0-9]*)?(?:\.[0-9]+)?)(?: ?/ ?1(?:\.0+)?)?")
 _PERCENT = re.compile(r"((?:0|[1-9][0-9]{0,2})(?:\.[0-9]+)?) ?%")
 _INTERVAL = re.compile(r"(?:[0-9]{2} ?% ?)?(?:CI|confidence interval|interval|range)\b.*", re.I)
+_LEAST_PERCENT = Decimal("0.01")  # "0.8%" is more often 0.8 than 0.008
+_ABOUT = re.compile(r"[~≈]\s*(?=[0-9.])")
+_OUT_OF_ONE = re.compile(r"\s+out\s+of\s+(1(?:\.0+)?)(?![0-9.])", re.IGNORECASE)
+_REMARK_ON_SHARE = re.compile(r"(?P<number>[^\s,]+)(?:\s+[-–—]\s+|\s*,\s+)(?P<remark>[^0-9]*)")
+_REMARKS_ON_SCORES = re.compile(r"\s*\([^()0-9]*\)")
 _QUALITIES = ("observability", "discriminability")
 _NUMBER = r"\[?[0-9.]+(?: ?%| ?/ ?1(?:\.0+)?(?![0-9.]))?\]?(?![^\s;,./])"
 _NAMED = re.compile(rf"([A-Za-z]+)\s*[=:]\s*({_NUMBER}|[^\s;=:]*[^\s;=:,])")
@@ -192,11 +197,15 @@ def read_share(text: str) -> float | Refusal:
     value = Decimal(percent[1]) / 100 if percent else Decimal(plain[1] if plain else text)
     if value > 1:
         return Refusal(f"{text} is not between 0 and 1")
+    if percent and 0 < value < _LEAST_PERCENT:
+        return Refusal(f"{text} may be a share as well as a percentage; write 0.8 or 80%")
     return float(value)
 
 
 def _decode_agreement(said: str) -> Decoded | Refusal:
-    number, remark = split_remark(said.rstrip(".;"))
+    plain = _OUT_OF_ONE.sub(r"/\1", _ABOUT.sub("", said.rstrip(".;"), count=1), count=1)
+    parted = _REMARK_ON_SHARE.fullmatch(plain)
+    number, remark = parted.group("number", "remark") if parted else split_remark(plain)
     if any(mark.isdigit() for mark in remark) and not _INTERVAL.fullmatch(remark.strip()):
         return Refusal(f"{said} holds more than one number")
     share = read_share(strip_marks(number))
@@ -205,7 +214,7 @@ def _decode_agreement(said: str) -> Decoded | Refusal:
 
 def _decode_quality(said: str) -> Decoded | Refusal:
     wanted = f"QUALITY: must be {_QUALITIES[0]}=…, {_QUALITIES[1]}=…; it is {said}"
-    said = _MARKS.sub("", said)
+    said = _REMARKS_ON_SCORES.sub("", _MARKS.sub("", said))
     if _DECIMAL_COMMA.search(said):
         return Refusal(f"{said} has a comma in a number; write decimals with a point")
     found = list(_NAMED.finditer(said))
@@ -232,7 +241,13 @@ DEFAULT_LABELS = "labels"
 METHODS = ("single", "subset")
 _TOKEN = re.compile(r"[A-Za-z0-9]+")
 _ABSTENTION = re.compile(r"(abstain(?:ed)?)\b[.!]*(?:\s*[(:;,.!–—-].*)?", re.IGNORECASE)
-_NOUN = re.compile(r"(?:stages?|options?|levels?|identifiers?|labels?)\s+", re.IGNORECASE)
+_BOTH = re.compile(r"both\s+(?=.*\s(?:and|&)\s)", re.IGNORECASE)
+_ARTICLE = re.compile(r"(?<!\S)an? (?=(?P<next>[a-z]{3,})(?![a-z]))")
+_NO_NOUN = (  # after which "a" is no article, but may well name what is called A
+    "alone also and applies are but can could does fits for had has instead is may might nor not"
+    " over rather seems should than the then too was were when while with would"
+)
+_NOUN = re.compile(r"\b(?:stages?|options?|levels?|identifiers?|labels?)\s+", re.IGNORECASE)
 _PARTED_REMARK = re.compile(r"(?P<said>.*?)(?:\s+[-–—]+\s+|\s*:\s+)(?P<remark>.*)")
 _PARTING = re.compile(r"(?:\s*[,;/&+]\s*(?!$)(?:and\s+)?|\s+and\s+|\s+)", re.IGNORECASE)
 _BRACKETS = (("[", "]"), ("(", ")"), ("{", "}"), ("<", ">"))
@@ -282,11 +297,12 @@ def _decode_verdict(
 ) -> Decoded | Refusal:
     known = _by_any_case(labels)
     if _ABSTENTION.fullmatch(_strip_brackets(said)):
-        return _decode_abstention(said, known, abstain=abstain)
+        return _decode_abstention(said, labels, abstain=abstain)
     listed, remark = _split_verdict(said.rstrip(".;!"))
-    if _names_any(remark, known) or ABSTAIN in _words(remark):
+    if _names_any(_without_articles(remark, labels), known) or ABSTAIN in _words(remark):
         return Refusal(f"{said} names an identifier in its remark, too")
-    marked = map(strip_marks, _PARTING.split(_strip_brackets(_NOUN.sub("", listed, count=1))))
+    bare = _strip_brackets(_BOTH.sub("", _NOUN.sub("", listed), count=1))
+    marked = map(strip_marks, _PARTING.split(bare))
     tokens = list(dict.fromkeys(map(_strip_brackets, filter(None, marked))))
     unknown = [token for token in tokens if token not in known]
     if unknown or not tokens:
@@ -326,17 +342,30 @@ def _names_any(remark: str, known: Mapping[str, int]) -> bool:
     return bool(_words(remark) & {token.upper() for token in known})
 
 
-def _decode_abstention(said: str, known: Mapping[str, int], *, abstain: bool) -> Decoded | Refusal:
+def _without_articles(remark: str, labels: Mapping[str, int]) -> str:
+    """A remark without the article in "a weak text", which names no stage that is called A."""
+    if "a" in labels:
+        return remark
+
+    def keep(found: re.Match[str]) -> str:
+        return found[0] if found["next"] in _NO_NOUN.split() else ""
+
+    return _ARTICLE.sub(keep, remark)
+
+
+def _decode_abstention(said: str, labels: Mapping[str, int], *, abstain: bool) -> Decoded | Refusal:
     if not abstain:
         return Refusal("model abstained, which was not allowed")
     rest = _TOKEN.sub("", _strip_brackets(said), count=1)
-    if _names_any(rest, known):
+    if _names_any(_without_articles(rest.replace("(", "( "), labels), _by_any_case(labels)):
         return Refusal(f"{said} both abstains and names an identifier")
     return {"raw_verdict": said, "abstained": True, "decoded_scores": []}
 
 
 def _strip_brackets(text: str) -> str:
     text = strip_marks(text)
+    if text[:2] == "[[" and text[-2:] == "]]":
+        text = text[1:-1]
     for opening, closing in _BRACKETS:
         inside = text[1:-1]
         if text == f"{opening}{inside}{closing}" and opening not in inside:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from quire.domain.data import Json
 
 # What models put around words: emphasis, code, quotation marks, and before them bullets, headings.
-_AROUND = "*_`~\"'“”‘’"
+# A tilde is no emphasis: one says "about", two say that what they hold is struck out.
+_AROUND = "*_`\"'“”‘’"
 _DECORATION = re.compile(rf"[\s{re.escape(_AROUND)}>#+•-]*")
 _QUOTED = re.compile(r"\s*>")
 _INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufeff]")
@@ -19,6 +20,12 @@ _CLOSING = re.compile(
     r"\s*(?:[-*_=~`]{3,}|</[A-Za-z][\w-]*>|)\s*"
 )  # a rule, a fence, a tag that closes
 _CLOSING_TAGS = re.compile(r"(?:\s*</[A-Za-z][\w-]*>)+\s*$")
+_WRAPPED = re.compile(
+    r"\$(?P<maths>[^$]*)\$|\\(?:boxed|text|textbf|mathbf|mathrm)\{(?P<typeset>.*)\}"
+    r"|<(?P<tag>[A-Za-z][\w-]*)>(?P<tagged>[^<>]*)</(?P=tag)>"
+)
+_MOST_WRAPPINGS = 4
+_ESCAPED = re.compile(r"\\([&*#\[\](){}-])")
 _BEFORE_MARKER = (
     rf"(?:(?:my|the)[\s{re.escape(_AROUND)}]+)?(?:(?:final|overall)[\s{re.escape(_AROUND)}]+)?"
 )
@@ -111,7 +118,18 @@ def _text_of_next_line(lines: Sequence[str], place: int) -> str:
 
 def _strip_end(text: str) -> str:
     """What is said on a line, without marks around it and tags that close after it."""
-    return strip_marks(_CLOSING_TAGS.sub("", strip_marks(text)))
+    return _unwrap(strip_marks(_CLOSING_TAGS.sub("", _unwrap(strip_marks(text)))))
+
+
+def _unwrap(text: str) -> str:
+    """What stands alone in a formula, a box of LaTeX or a tag; signs that are escaped, as such."""
+    text = _ESCAPED.sub(r"\1", text)
+    for _ in range(_MOST_WRAPPINGS):
+        found = _WRAPPED.fullmatch(text.removesuffix("."))
+        if found is None:
+            break
+        text = strip_marks(found["maths"] or found["typeset"] or found["tagged"] or "")
+    return text
 
 
 def add_reasoning(
