@@ -5,11 +5,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 
 import quire
+from quire.client.remote_run import RemoteProgress, RemoteRun
+from quire.client.remote_workbench import RemotePlan, RemoteWorkbench
 from quire.domain.errors import IllegalMove, LedgerError, NotFound, UsageError
-from quire.domain.workbench import LISTING, Workbench
+from quire.domain.runs import Progress
+from quire.domain.workbench import (
+    LISTING,
+    RunProgress,
+    Workbench,
+    WorkbenchPlan,
+    WorkbenchRun,
+)
+from quire.engine import Engine, Plan, RunHandle
 from tests.server.served import serve
 from tests.server.sites import SCHEMA, TEXT
 
@@ -35,6 +46,58 @@ def wait_without_a_key(workbench: Workbench, documents: Any) -> object:
     return str(now.state), now.standing, now.why
 
 
+def review_some(run: WorkbenchRun, tasks: list[int]) -> list[object]:
+    """What a person is shown, decides, takes back and finds afterwards."""
+    first, second = tasks
+    listed = run.inbox(limit=3)
+    run.approve(first, who="bo")
+    undone = run.undo(first, who="bo")
+    left = [line.task_id for line in run.inbox("review=unreviewed")]
+    assert first in left
+    assert second in left
+    assert [item.who for item in run.decisions(first)] == ["bo", "bo"]
+    lines = [(line.task_id, line.title, line.reasons, line.state, line.data) for line in listed]
+    return [lines, (undone.task_id, undone.changed), [str(item.move) for item in run.decisions()]]
+
+
+def assert_same_frame(here: Any, there: Any) -> None:
+    """Of the same kind and with the same columns, types and values, but for moments and keys."""
+    assert type(here) is type(there)
+    if isinstance(here, pandas.DataFrame):
+        assert list(here.dtypes.items()) == list(there.dtypes.items())
+        assert here["amount"].tolist() == there["amount"].tolist()
+    else:
+        schema = "features" if hasattr(here, "features") else "schema"
+        assert getattr(here, schema) == getattr(there, schema)
+
+
+PROTOCOLS = [
+    (Workbench, Engine, RemoteWorkbench),
+    (WorkbenchRun, RunHandle, RemoteRun),
+    (RunProgress, Progress, RemoteProgress),
+    (WorkbenchPlan, Plan, RemotePlan),
+]
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS, ids=lambda kinds: kinds[0].__name__)
+def test_all_that_the_protocol_lists_is_there_on_both_sides(protocol: tuple[type, ...]) -> None:
+    wanted, *sides = protocol
+    names = {name for name in vars(wanted) if not name.startswith("_")}
+
+    for side in sides:  # that they take and give the same is checked with the types
+        missing = names - {"id"} - set(dir(side))
+        assert not missing, side
+
+
+def ask_for_odd_runs(workbench: Workbench) -> None:
+    """What is no run is refused in one line."""
+    with pytest.raises(NotFound):
+        workbench.get(10**6)
+    for odd in ("runs", 0, -1, 2.5, True, None):
+        with pytest.raises(UsageError, match="is no run's number"):
+            workbench.get(odd)  # type: ignore[arg-type]
+
+
 def carry_out(workbench: Workbench, folder: Path) -> dict[str, object]:
     """A script that does not care where the ledger is."""
     (folder / "lease.md").write_text(TEXT)
@@ -48,11 +111,7 @@ def carry_out(workbench: Workbench, folder: Path) -> dict[str, object]:
     written = run.export(str(folder / "out.csv"), "confirmed")
     with pytest.raises(IllegalMove):
         run.pause()
-    with pytest.raises(NotFound):
-        workbench.get(10**6)
-    for odd in ("runs", 0, -1, 2.5, True, None):
-        with pytest.raises(UsageError, match="is no run's number"):
-            workbench.get(odd)  # type: ignore[arg-type]
+    ask_for_odd_runs(workbench)
     assert f"<quire run {run.id}: finished, {ended.done} of {ended.done} blocks done" in repr(run)
     workbench.add_schema(SCHEMA)
     return {
@@ -69,6 +128,11 @@ def carry_out(workbench: Workbench, folder: Path) -> dict[str, object]:
         "ended": (str(ended.state), ended.done, ended.failed, ended.cost_usd),
         "rows": [(row["party"], row["amount"], row["status"]) for row in run.rows()],
         "again": workbench.get(run.id).progress().done,
+        "reviewed": review_some(run, [int(str(row["task_id"])) for row in rows[2:4]]),
+        "frames": [
+            make(only="accepted")
+            for make in (run.to_pandas, run.to_polars, run.to_arrow, run.to_hf)
+        ],
         "written": written,
         "lines": len((folder / "out.csv").read_text().splitlines()),
     }
@@ -82,7 +146,10 @@ def test_the_same_script_gives_the_same_here_and_at_a_server(tmp_path: Path) -> 
         with open_workbench(kind, str(folder / "quire.db")) as workbench:
             found[kind] = carry_out(workbench, folder)
 
+    for here, there in zip(found["here"].pop("frames"), found["there"].pop("frames"), strict=True):  # type: ignore[call-overload]
+        assert_same_frame(here, there)
     assert found["here"] == found["there"]
+    assert found["here"]["reviewed"][-1] == ["undo", "approve", "edit", "approve"]  # type: ignore[index]
     assert found["here"]["written"] == 2
     assert found["here"]["lines"] == 3
     state, standing, why = found["here"]["held"]  # type: ignore[misc]
@@ -102,7 +169,7 @@ def test_a_list_goes_on_beyond_a_page(tmp_path: Path) -> None:
         there.ingest(*(tmp_path / f"{number}.txt" for number in range(3)))
 
         whole = there.documents()
-        pages = list(there._list("/v1/documents", 100, page=2))
+        pages = list(there._session.list("/v1/documents", 100, page=2))
         assert repr(there) == f"<quire server at {address}, workspace local; {LISTING}>"
 
     assert [item.title for item in whole] == ["0.txt", "1.txt", "2.txt"]

@@ -13,6 +13,7 @@ from quire.domain.errors import Error, LedgerError, UsageError
 
 TIMEOUT = 60.0  # seconds without a byte
 PIECE = 1 << 16
+MOST_ITEMS = 500  # on a page of a list
 
 
 class HttpSession:
@@ -30,6 +31,19 @@ class HttpSession:
     def get(self, path: str, **query: object) -> Any:
         """The JSON that a path answers."""
         return self.ask("GET", path, query=query)
+
+    def list(
+        self, path: str, most: int | None = None, page: int = MOST_ITEMS, **query: object
+    ) -> Iterator[Any]:
+        """Items of a list, page by page, at most so many."""
+        cursor, left = None, most
+        while left is None or left > 0:
+            wanted = page if left is None else min(page, left)
+            found = self.get(path, limit=wanted, cursor=cursor, **query)
+            yield from found["items"]
+            cursor, left = found["next"], None if left is None else left - len(found["items"])
+            if cursor is None:
+                return
 
     def post(self, path: str, body: object = None) -> Any:
         """The JSON that comes of an act, which is carried out once however often it is sent."""

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from quire.client.http_session import PIECE, HttpSession
+from quire.client.remote_frames import check_frame, frame_from_parquet
+from quire.client.review_answers import decision, decision_result, inbox_line
 from quire.domain.data import Json
 from quire.domain.errors import Error, LedgerError, UsageError
 from quire.domain.pricing import DOLLAR, dollars
 from quire.domain.quantities import quantity
+from quire.domain.reviews import DecisionResult, InboxLine, ReviewDecision
 from quire.domain.runs import HeldError
 from quire.domain.states import RunState
 
@@ -135,6 +138,28 @@ class RemoteRun:
         with self._session.open("GET", f"/v1/runs/{self.id}/rows", query=query) as answer:
             return [json.loads(line) for line in answer]
 
+    def to_pandas(self, only: str = "all", stage: str | None = None) -> Any:
+        """The rows as a pandas frame with typed columns."""
+        return self._frame("pandas", only, stage)
+
+    def to_polars(self, only: str = "all", stage: str | None = None) -> Any:
+        """The rows as a polars frame."""
+        return self._frame("polars", only, stage)
+
+    def to_arrow(self, only: str = "all", stage: str | None = None) -> Any:
+        """The rows as an Arrow table."""
+        return self._frame("arrow", only, stage)
+
+    def to_hf(self, only: str = "all", stage: str | None = None) -> Any:
+        """The rows as a data set of Hugging Face."""
+        return self._frame("hf", only, stage)
+
+    def _frame(self, kind: str, only: str, stage: str | None) -> Any:
+        check_frame(kind)
+        query = {"only": only, "stage": stage, "format": "parquet"}
+        with self._session.open("GET", f"/v1/runs/{self.id}/export", query=query) as answer:
+            return frame_from_parquet(kind, answer.read())
+
     def export(self, path: str, only: str = "all", stage: str | None = None) -> int:
         """Write the rows in the format of the path's ending; returns how many."""
         self.download(path, only, stage)
@@ -183,17 +208,31 @@ class RemoteRun:
         """Owe failed tasks again, or stale ones; returns how many."""
         return int(self._act("retry", {"stage": stage, "stale": stale, "like": like}))
 
-    def approve(self, task: int, *, who: str = "") -> object:
+    def approve(self, task: int, *, who: str = "") -> DecisionResult:
         """Confirm one result: no machine replaces it any more."""
         return self._decide(task, "approve", who)
 
-    def edit(self, task: int, data: Json, *, who: str = "") -> object:
+    def edit(self, task: int, data: Json, *, who: str = "") -> DecisionResult:
         """Put your own data in the place of a result."""
         return self._decide(task, "edit", who, data=data)
 
-    def reject(self, task: int, note: str, *, who: str = "") -> object:
+    def reject(self, task: int, note: str, *, who: str = "") -> DecisionResult:
         """Refuse one result; it is asked again with the note, at a price."""
         return self._decide(task, "reject", who, note=note)
+
+    def undo(self, task: int, *, who: str = "", decision: int | None = None) -> DecisionResult:
+        """Take back the last decision about a result: what stood before stands again."""
+        return self._decide(task, "undo", who, decision=decision)
+
+    def inbox(self, words: str = "", limit: int = 50) -> tuple[InboxLine, ...]:
+        """Results that want a person, the most pressing first; `words` are a filter's."""
+        found = self._session.list(f"/v1/runs/{self.id}/inbox", limit, filter=words or None)
+        return tuple(map(inbox_line, found))
+
+    def decisions(self, task: int | None = None, limit: int = 50) -> list[ReviewDecision]:
+        """Who decided what and when, the newest first; about one task if it is named."""
+        found = self._session.list(f"/v1/runs/{self.id}/decisions", limit, task=task)
+        return list(map(decision, found))
 
     def _act(self, name: str, body: object = None) -> bool | int:
         found = self._session.post(f"/v1/runs/{self.id}/{name}", body)["changed"]
@@ -201,6 +240,6 @@ class RemoteRun:
             raise LedgerError("the server did not say what changed")
         return found
 
-    def _decide(self, task: int, move: str, who: str, **said: Json) -> object:
+    def _decide(self, task: int, move: str, who: str, **said: Json) -> DecisionResult:
         name = {"who": who} if who else {}
-        return self._session.post(f"/v1/tasks/{task}/{move}", {**said, **name})
+        return decision_result(self._session.post(f"/v1/tasks/{task}/{move}", {**said, **name}))

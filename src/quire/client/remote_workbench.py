@@ -15,8 +15,6 @@ from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.workbench import LISTING, ListedRun, as_run_number
 
-MOST_ITEMS = 500  # on a page of a list
-
 
 @dataclass(frozen=True, slots=True)
 class RemoteDocuments:
@@ -91,7 +89,7 @@ class RemoteWorkbench:
                 failed=item["failed"],
                 cost_usd=item["cost_usd"],
             )
-            for item in self._list("/v1/runs", limit)
+            for item in self._session.list("/v1/runs", limit)
         ]
 
     def documents(self) -> list[RemoteDocument]:
@@ -100,7 +98,7 @@ class RemoteWorkbench:
             RemoteDocument(
                 item["id"], item["title"], item["source_locator"], item["conv_total_blocks"]
             )
-            for item in self._list("/v1/documents")
+            for item in self._session.list("/v1/documents")
         ]
         return found[::-1]
 
@@ -111,17 +109,6 @@ class RemoteWorkbench:
     def add_schema(self, source: Mapping[str, Json]) -> RemoteSchema:
         """Keep a schema under its name; other content becomes a version of its own."""
         return _to_schema(self._session.post("/v1/schemas", {"body": source}))
-
-    def _list(self, path: str, most: int | None = None, page: int = MOST_ITEMS) -> Iterator[Any]:
-        """Items of a list, page by page."""
-        cursor, left = None, most
-        while left is None or left > 0:
-            wanted = page if left is None else min(page, left)
-            found = self._session.get(path, limit=wanted, cursor=cursor)
-            yield from found["items"]
-            cursor, left = found["next"], None if left is None else left - len(found["items"])
-            if cursor is None:
-                return
 
     def ingest(self, *paths: str | Path) -> RemoteDocuments:
         """Send files, a piece at a time; a bad one is refused with a line, the rest go in."""

@@ -13,6 +13,7 @@ from quire.domain.data import Json
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.pricing import DOLLAR, dollars
+from quire.domain.reviews import DecisionResult, InboxLine, ReviewDecision
 
 LISTING = "runs(), documents() and schemas() list what is there"  # as a workbench shows itself
 
@@ -145,6 +146,22 @@ class WorkbenchRun(Protocol):
         """One flat mapping a block or task, with the answer's fields as columns."""
         ...
 
+    def to_pandas(self, only: str = "all", stage: str | None = None) -> Any:
+        """The rows as a pandas frame with typed columns."""
+        ...
+
+    def to_polars(self, only: str = "all", stage: str | None = None) -> Any:
+        """The rows as a polars frame."""
+        ...
+
+    def to_arrow(self, only: str = "all", stage: str | None = None) -> Any:
+        """The rows as an Arrow table."""
+        ...
+
+    def to_hf(self, only: str = "all", stage: str | None = None) -> Any:
+        """The rows as a data set of Hugging Face."""
+        ...
+
     def export(self, path: str, only: str = "all", stage: str | None = None) -> int:
         """Write the rows in the format of the path's ending; returns how many."""
         ...
@@ -177,6 +194,18 @@ class WorkbenchRun(Protocol):
 
     def reject(self, task: int, note: str, *, who: str = "") -> object:
         """Refuse one result; it is asked again with the note, at a price."""
+        ...
+
+    def undo(self, task: int, *, who: str = "", decision: int | None = None) -> DecisionResult:
+        """Take back the last decision about a result: what stood before stands again."""
+        ...
+
+    def inbox(self, words: str = "", limit: int = 50) -> tuple[InboxLine, ...]:
+        """Results that want a person, the most pressing first; `words` are a filter's."""
+        ...
+
+    def decisions(self, task: int | None = None, limit: int = 50) -> list[ReviewDecision]:
+        """Who decided what and when, the newest first; about one task if it is named."""
         ...
 
 

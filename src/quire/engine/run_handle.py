@@ -21,7 +21,7 @@ from quire.pipeline.commands.regate import RegateReport
 
 if TYPE_CHECKING:
     from quire.domain.audits import AuditHead
-    from quire.domain.reviews import DecisionResult, InboxLine
+    from quire.domain.reviews import DecisionResult, InboxLine, ReviewDecision
     from quire.engine.accuracy_reports import AccuracyReport  # loads what reads files
     from quire.engine.gold_rows import GoldSource
     from quire.engine.review import ReviewAdmin
@@ -240,6 +240,10 @@ class RunHandle:
     def undo(self, task: int, *, who: str = "", decision: int | None = None) -> "DecisionResult":
         """Take back the last decision about a result: what stood before stands again."""
         return self._review().undo(task, who, decision=decision)
+
+    def decisions(self, task: int | None = None, limit: int = 50) -> "list[ReviewDecision]":
+        """Who decided what and when, the newest first; about one task if it is named."""
+        return self._review().list_decisions(self.id, task=task, limit=limit)
 
     def audit(
         self,
