@@ -141,6 +141,7 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "count_decided": ({"stage": 1, "review": "approved", "most": 10_000}, "results_inbox"),
     "inbox_details": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
     "inbox_texts": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
+    "rejected_tasks": ({"ids": [FIRST + 1, FIRST + 2]}, "results_rejected"),
     "flag_stale_readers": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
     "flag_stale_tasks": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
     "flag_asked_again": ({"ids": [FIRST + 1, FIRST + 2]}, ""),

@@ -103,3 +103,25 @@ def test_what_a_bulk_leaves_to_others_can_be_decided_under_its_command_later(
 
     assert decided.skipped == 1
     assert later.changed
+
+
+def test_what_was_rejected_and_has_come_again_is_left_out_unless_it_is_asked_for(
+    world: Worlds,
+) -> None:
+    here = world()
+    here.ingest(sentences(4))
+    run, review = here.run(), here.engine.review
+    first, second, *_ = [line.task_id for line in review.inbox(run.id).lines]
+    review.reject(first, "No.", "Ada")
+    review.reject(second, "No.", "Ada")
+    run.wait()
+    review.undo(second, "Ada")  # as if it had never been rejected
+
+    preview = review.preview_bulk(run.id, ALL)
+    only = review.inbox(run.id, InboxFilter.parse("again=yes")).lines
+    done = review.decide_bulk(run.id, "approve", ALL, "Bo")
+    asked = review.decide_bulk(run.id, "approve", InboxFilter.parse("again=any"), "Bo")
+
+    assert (preview.count, preview.again) == (3, 1)
+    assert [line.task_id for line in only] == [first]
+    assert (done.decided, asked.decided) == (3, 1)

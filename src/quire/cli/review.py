@@ -143,6 +143,9 @@ def _decide_all(
     who, why = decision
     move = "approve" if why is None else "reject"
     preview = engine.review.preview_bulk(run, chosen)
+    if preview.again and not as_json:
+        left = quantity(preview.again, "result")
+        say(f"left out, as rejected and come again: {left}; `--filter again=any` takes them in")
     if not yes:
         if not has_terminal():
             raise UsageError(

@@ -13,6 +13,7 @@ from quire.domain.quotes import Quote
 from quire.domain.states import ReviewMove, ReviewState, TaskState
 
 ANY = "any"
+AGAIN, NOT_AGAIN = "yes", "no"  # rejected by a person, and come again
 NONE = "none"  # an item without a reason
 DECIDED = (ReviewState.APPROVED, ReviewState.EDITED)
 LOW_SCORE_BELOW = 0.5  # of a critic's score between 0 and 1
@@ -77,6 +78,7 @@ class InboxFilter:
     score_max: float | None = None
     document: int | None = None
     text: str | None = None  # in the data or in the block
+    again: str | None = None  # rejected, and come again: yes, no or any; None: who asks decides
     order: InboxOrder = InboxOrder.NEED
 
     @classmethod
@@ -97,7 +99,7 @@ class InboxFilter:
 
     def _parts(self) -> Iterator[str]:
         usual = {"review": ReviewState.UNREVIEWED, "order": InboxOrder.NEED}
-        for name in ("stage", "state", "reason", "document", "review", "order"):
+        for name in ("stage", "state", "reason", "document", "review", "again", "order"):
             if (value := getattr(self, name)) != usual.get(name):
                 yield f"{name}={value}"
         yield from (f"without={reason}" for reason in self.without)
@@ -115,6 +117,7 @@ _DEEPEST = 100  # how deep a value may be nested, at most
 _STATES = (TaskState.DONE, TaskState.FAILED, TaskState.PROPOSED)
 _REVIEWS = (ReviewState.UNREVIEWED, *DECIDED, ANY)
 _CHOICES = {"review": _REVIEWS, "state": _STATES, "order": tuple(InboxOrder)}
+_CHOICES["again"] = (AGAIN, NOT_AGAIN, ANY)
 
 
 def _split_words(text: str) -> Iterator[str]:
@@ -157,7 +160,7 @@ def _with_named_part(found: InboxFilter, key: str, value: str) -> InboxFilter:
     match key:
         case "reason":
             return replace(found, reason=_reason(value))
-        case "review" | "state" | "order":
+        case "review" | "state" | "again" | "order":
             chosen = _one_of(key, value, _CHOICES[key])
             return replace(found, **{key: InboxOrder(chosen) if key == "order" else chosen})  # type: ignore[arg-type]
         case "document":
@@ -168,7 +171,7 @@ def _with_named_part(found: InboxFilter, key: str, value: str) -> InboxFilter:
             return replace(found, text=value)
     raise UsageError(
         f"a filter knows no {key!r}",
-        "stage=, reason=, without=, review=, state=, document=, field.NAME=, text=,"
+        "stage=, reason=, without=, review=, state=, again=, document=, field.NAME=, text=,"
         " order=, score>= and score<= are its parts",
     )
 
@@ -429,6 +432,7 @@ class BulkPreview:
     """What a filter takes, before it is decided about."""
 
     count: int
+    again: int  # that are left out: they were rejected, and have come again
     sample: tuple[InboxLine, ...]
     reject_cost: RejectCost  # of all of them
 

@@ -3,10 +3,13 @@
 What is decided about is listed first, in one snapshot, and then decided in groups, each in one
 transaction and each item under a command of its own. So a bulk that was cut off goes on when it is
 given again with the same command, and a finished one acts once.
+
+What was rejected and has come again is left out, unless the filter asks for it (`again=any`):
+whoever rejected it wants to see what became of it.
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -21,7 +24,8 @@ from quire.pipeline.commands.control import register_command, transact_with_retr
 from quire.pipeline.commands.decide import approve, reject
 from quire.pipeline.commands.review_trail import DecisionRequest
 from quire.pipeline.run_spec import RunSpec
-from quire.review.inbox import MatchedEntry, lines_of, walk_inbox
+from quire.review.inbox import SCAN, MatchedEntry, lines_of, scan_inbox
+from quire.review.inbox_orders import START, Place
 from quire.review.reject_costs import UNKNOWN, reject_cost
 
 SHOWN = 5  # random ones before a decision about all
@@ -43,8 +47,11 @@ def preview_bulk(
     found: list[MatchedEntry] = []
     by_stage: dict[str, list[TaskId]] = {}
     draw = random.Random(seed)  # noqa: S311 - a sample to look at
-    count = 0
-    for match in walk_inbox(tx, spec, chosen):
+    count = again = 0
+    for match, is_left_out in _walk(tx, spec, chosen):
+        again += is_left_out
+        if is_left_out:
+            continue
         count += 1
         by_stage.setdefault(match.detail.stage, []).append(match.entry.task_id)
         if len(found) < SHOWN:
@@ -52,7 +59,21 @@ def preview_bulk(
         elif (place := draw.randrange(count)) < SHOWN:  # every one is as likely to be shown
             found[place] = match
     costs = [reject_cost(tx, spec.run_id, name, tasks) for name, tasks in by_stage.items()]
-    return BulkPreview(count=count, sample=lines_of(tx, found, now), reject_cost=_sum(costs))
+    lines = lines_of(tx, found, now)
+    return BulkPreview(count=count, again=again, sample=lines, reject_cost=_sum(costs))
+
+
+def _walk(
+    tx: Transaction, spec: RunSpec, chosen: InboxFilter
+) -> Iterator[tuple[MatchedEntry, bool]]:
+    """Every result that a filter takes, and whether it is left out all the same."""
+    place: Place | None = START
+    while place is not None:
+        scan = scan_inbox(tx, spec, chosen, place, SCAN)
+        tasks = [match.entry.task_id for match in scan.found]
+        again = tx.inbox.rejected_tasks(tasks) if chosen.again is None else set[TaskId]()
+        yield from ((match, match.entry.task_id in again) for match in scan.found)
+        place = scan.end
 
 
 def _sum(costs: Sequence[RejectCost]) -> RejectCost:
@@ -90,7 +111,8 @@ def decide_bulk(
         spec = read_spec(tx)
         chosen = [
             ChosenResult(match.entry.task_id, match.entry.result_id)
-            for match in walk_inbox(tx, spec, order.chosen)
+            for match, is_left_out in _walk(tx, spec, order.chosen)
+            if not is_left_out
         ]
     decided = 0
     for start in range(0, len(chosen), GROUP):

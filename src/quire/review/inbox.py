@@ -6,7 +6,7 @@ that a page costs the same at a thousand results and at a million. A rare thing 
 pages; each says how far it looked, and where the next begins.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from quire.domain.data import Json, as_object, plain_json, stored_json
 from quire.domain.errors import UsageError
 from quire.domain.ids import ResultId, StageId
 from quire.domain.reviews import (
+    AGAIN,
     ANY,
     DECIDED,
     NONE,
@@ -96,15 +97,6 @@ def scan_inbox(
     return InboxScan(found, place, looked_at)
 
 
-def walk_inbox(tx: Transaction, spec: RunSpec, chosen: InboxFilter) -> Iterator[MatchedEntry]:
-    """Every result that a filter takes, page after page."""
-    place: Place | None = START
-    while place is not None:
-        scan = scan_inbox(tx, spec, chosen, place, SCAN)
-        yield from scan.found
-        place = scan.end
-
-
 def inbox_sources(spec: RunSpec, chosen: InboxFilter) -> list[InboxSource]:
     """The parts of the index that a filter is about."""
     if chosen.review == ANY:
@@ -145,6 +137,10 @@ def _take_matching(
     ids = [entry.result_id for entry in entries]
     details = tx.inbox.inbox_details(ids)
     texts = tx.inbox.inbox_texts(ids) if chosen.text else {}
+    if chosen.again not in {None, ANY}:
+        rejected = tx.inbox.rejected_tasks([entry.task_id for entry in entries])
+        wanted = chosen.again == AGAIN
+        entries = [entry for entry in entries if (entry.task_id in rejected) is wanted]
     return [
         MatchedEntry(entry, detail)
         for entry in entries

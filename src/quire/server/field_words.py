@@ -6,6 +6,7 @@ A field has the same meaning wherever it stands; where it has not, `Class.field`
 FIELD_WORDS = {
     "after": "The data that stood after it.",
     "after_result": "The result that stood after it; null: none.",
+    "again": "Left out: rejected, and come again; `again=any` in a filter takes them in.",
     "amount_pico": "The same in whole picodollars.",
     "amount_usd": "Dollars; below 0, taken out.",
     "answered": "What need not be asked again.",

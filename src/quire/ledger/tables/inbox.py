@@ -222,6 +222,11 @@ class Inbox(Table):
         """One task with its current result, if it has one."""
         return self._one(ReviewRow._make, "review_row", id=task)
 
+    def rejected_tasks(self, tasks: Sequence[TaskId]) -> set[TaskId]:
+        """Those of some tasks of which a person rejected a result."""
+        rows = self._run("rejected_tasks", ids=list(tasks)) if tasks else []
+        return {row[0] for row in rows}
+
     def source_of_block(self, block: BlockId) -> BlockRow | None:
         """A block with its document."""
         return self._one(BlockRow._make, "source_of_block", block=block)

@@ -234,6 +234,7 @@ class BulkPreviewBody(_Shown):
     """What a filter takes, before it is decided about."""
 
     count: int
+    again: int
     sample: list[InboxLineBody]
     reject_cost: CostBody
 

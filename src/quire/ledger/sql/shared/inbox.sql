@@ -150,6 +150,11 @@ SELECT t.run_id, t.stage_id, t.state, t.model_no, t.part, t.stale_since, t.block
 FROM tasks t LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
 WHERE t.workspace_id = :workspace AND t.id = :id
 
+-- name: rejected_tasks
+-- Those of some tasks of which a person rejected a result: they were asked again.
+SELECT DISTINCT r.task_id FROM results r JOIN tasks t ON t.id = r.task_id AND t.workspace_id = :workspace
+WHERE r.task_id IN (:ids...) AND r.review_state = 'rejected'
+
 -- name: source_of_block
 SELECT d.id, d.title, b.block_index, b.block_type, b.headings, b.content, d.source_type
 FROM blocks b JOIN documents d ON d.id = b.document_id AND d.workspace_id = :workspace
