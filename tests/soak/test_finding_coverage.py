@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from quire.kits.judge.calibration import TRUTH, measure_calibration
+from quire.kits.judge.contrast_families import find_family
 from quire.kits.judge.contrasts import QUESTIONS, Arm, compare
 from quire.kits.judge.correlations import estimate_correlation, moments
 from quire.kits.judge.drift import measure_drift
@@ -37,11 +38,18 @@ class Verdicts(NamedTuple):
     stages: NDArray[numpy.int64]
     said: NDArray[numpy.float64]
     truths: NDArray[numpy.int64]
+    open_below: float = 0.0  # critics below it leave two stages open
+
+    def named(self, sample: int, piece: int, stage: int) -> tuple[int, ...]:
+        """Nothing, the stage, or where the critic doubts, the one below it, too."""
+        if self.open_below and stage > 1 and self.said[sample, piece] < self.open_below:
+            return (stage - 1, stage)
+        return (stage,) if stage else ()
 
     def scores(self) -> tuple[Score, ...]:
         return tuple(
-            Score("m", sample, str(piece), decoded=True, stages=(int(stage),) if stage else (),
-                  agreement=float(self.said[sample, piece]), truth=int(self.truths[piece]))
+            Score("m", sample, str(piece), decoded=True,
+                  stages=self.named(sample, piece, int(stage)), agreement=float(self.said[sample, piece]), truth=int(self.truths[piece]))
             for sample, row in enumerate(self.stages)
             for piece, stage in enumerate(row)
         )  # fmt: skip
@@ -142,24 +150,33 @@ def test_correlations_of_rubrics(samples: int, strength: float) -> None:
     _check(covered)
 
 
-COMPARED = ("abstain_rate", "position", "spread", "critic_agreement", "accuracy", "stage_error")
+COMPARED = (
+    "abstain_rate",
+    "singleton_rate",
+    "position",
+    "spread",
+    "critic_agreement",
+    "accuracy",
+    "stage_error",
+)
 
 
 def _level(name: str, drawn: Verdicts) -> float:
     answered = drawn.stages > 0
-    if name == "abstain_rate":
-        return float(1 - answered.mean())
-    if name == "critic_agreement":
-        return float(drawn.said.mean())
-    if name == "accuracy":
-        return float(drawn.right()[answered].mean())
-    if name == "position":
-        return float((drawn.stages[answered].mean() - 1) / (STAGES - 1))
-    if name == "stage_error":
-        off = numpy.abs(drawn.stages - drawn.truths)[answered]
-        return float(off.mean() / (STAGES - 1))
-    share = numpy.bincount(drawn.stages[answered], minlength=STAGES + 1)[1:] / answered.sum()
-    return float(-(share * numpy.log2(share)).sum() / numpy.log2(STAGES))
+    stages = drawn.stages[answered]
+    off = numpy.abs(drawn.stages - drawn.truths)[answered]
+    left_open = (drawn.said < drawn.open_below)[answered] & (stages > 1)
+    share = numpy.bincount(stages, minlength=STAGES + 1)[1:] / answered.sum()
+    found = {
+        "abstain_rate": 1 - answered.mean(),
+        "singleton_rate": 1 - left_open.mean(),
+        "critic_agreement": drawn.said.mean(),
+        "accuracy": drawn.right()[answered].mean(),
+        "position": (stages.mean() - 1) / (STAGES - 1),
+        "stage_error": off.mean() / (STAGES - 1),
+        "spread": -(share * numpy.log2(share)).sum() / numpy.log2(STAGES),
+    }
+    return float(found[name])
 
 
 @pytest.mark.parametrize("paired", [True, False])
@@ -177,10 +194,14 @@ def test_contrasts(design: Design, name: str, paired: bool) -> None:
             _draw((samples, *design[1:]), chance, rubrics, shift)
             for rubrics, shift in zip(shared, (0.0, 0.7), strict=True)
         )
+        if name == "singleton_rate":
+            return one._replace(open_below=0.4), other._replace(open_below=0.4)
         return one, other
 
     one, other = draw(MANY)
-    if name in ("position", "accuracy", "stage_error") and paired:  # of what both answered
+    if (
+        name in ("singleton_rate", "position", "accuracy", "stage_error") and paired
+    ):  # of what both answered
         both = (one.stages > 0) & (other.stages > 0)
         one, other = (v._replace(stages=numpy.where(both, v.stages, 0)) for v in (one, other))
     true = _level(name, one) - _level(name, other)
@@ -194,3 +215,21 @@ def test_contrasts(design: Design, name: str, paired: bool) -> None:
         covered.append(_covers(compare(question, "m", arms[0], arms[1]).difference, true))
 
     _check(covered)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_nothing_stands_out_where_nothing_differs(design: Design, paired: bool) -> None:
+    """Three models in two experiments that are drawn alike: at most 5 of 100 comparisons err."""
+    chance = numpy.random.default_rng(15)
+    seeds = [tuple(range(place, place + design[0])) for place in (0, 0 if paired else 1000)]
+    erring = []
+    for _ in range(EXPERIMENTS):
+        arms = []
+        for place in (0, 1):
+            drawn = [(model, _draw(design, chance).scores()) for model in "abc"]
+            scores = [score._replace(model=model) for model, said in drawn for score in said]
+            arms.append(Arm(str(place), STAGES, seeds[place], tuple(scores), {"n": str(place)}))
+        erring.append(any(item.stands_out for item in find_family(arms)))
+
+    assert sum(erring) / len(erring) <= 0.05 + CHANCE

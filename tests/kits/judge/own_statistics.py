@@ -14,13 +14,35 @@ Values = Sequence[tuple[int, ...]]
 
 
 @cache
-def student(degrees: float) -> float:
-    """The 97.5 % quantile of Student's distribution, by adding up its density."""
+def student(degrees: float, coverage: float = 0.95) -> float:
+    """How far out a share of Student's distribution lies, 95 % if not said; by its density."""
+    angle, share = _student_shares(degrees)
+    return float(numpy.tan(numpy.interp(coverage, share, angle)) * numpy.sqrt(degrees))
+
+
+def two_sided_p(t: float, degrees: float) -> float:
+    """How much of Student's distribution lies as far out, on both sides."""
+    angle, share = _student_shares(degrees)
+    return float(1 - numpy.interp(numpy.arctan(abs(t) / numpy.sqrt(degrees)), angle, share))
+
+
+def holm(p_values: Sequence[float], level: float = 0.05) -> list[bool]:
+    """Whom Holm's procedure rejects: the smallest first, each at the level over those left."""
+    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    rejected = [False] * len(p_values)
+    for step, place in enumerate(order):
+        if p_values[place] > level / (len(order) - step):
+            break
+        rejected[place] = True
+    return rejected
+
+
+@cache
+def _student_shares(degrees: float) -> tuple[Any, Any]:
     angle = numpy.linspace(0, numpy.pi / 2, 200_001)  # t = tan(angle) · √degrees
     density = numpy.cos(angle) ** (degrees - 1)
     steps = (density[1:] + density[:-1]) / 2
-    share = numpy.concatenate([[0], numpy.cumsum(steps)]) / steps.sum()
-    return float(numpy.tan(numpy.interp(0.95, share, angle)) * numpy.sqrt(degrees))
+    return angle, numpy.concatenate([[0], numpy.cumsum(steps)]) / steps.sum()
 
 
 def jackknife_error(without: Sequence[float]) -> float:

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from dataclasses import replace
 from math import log2
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 
 from quire.kits.judge.comparison import compare_experiments
+from quire.kits.judge.contrast_families import find_family
 from quire.kits.judge.contrasts import (
     BY_EVIDENCE,
     BY_SAMPLE,
@@ -16,15 +18,17 @@ from quire.kits.judge.contrasts import (
     UNPAIRED,
     Arm,
     Contrast,
+    excludes_zero,
     find_contrasts,
     find_levels,
 )
 from quire.kits.judge.experiment import ExperimentRows, GroundTruth
 from quire.kits.judge.experiment_tables import make_tables
+from quire.kits.judge.metrics import Score
 from quire.kits.judge.randomization import sample_seeds
 from tests.kits.judge.examples import experiment
 from tests.kits.judge.fake_run import FakeRun
-from tests.kits.judge.own_statistics import student
+from tests.kits.judge.own_statistics import holm, student, two_sided_p
 
 SAMPLES = 6
 KNOWN = GroundTruth(source="experts", value=2)
@@ -87,18 +91,20 @@ def jackknife(figure: Callable[[list[int]], float], seeds: list[int]) -> tuple[f
     return float(np.sqrt((m - 1) / m * ((without - without.mean()) ** 2).sum())), without.mean()
 
 
-def by_hand(found: Contrast, one: ExperimentRows, other: ExperimentRows) -> list[float]:
+def by_hand(
+    found: Contrast, one: ExperimentRows, other: ExperimentRows, level: float = 0.95
+) -> list[float]:
     """The difference and its interval by numpy, paired as the contrast says."""
     sides = [(answers(rows, found.model), rows.experiment.scale_size) for rows in (one, other)]
     name = found.question
     if name == "spread":
-        return spread_by_hand(found, sides)
+        return spread_by_hand(found, sides, level)
     kept = [
         {at: v for at, row in rows.items() if (v := value(name, row, size)) is not None}
         for rows, size in sides
     ]
     if name.startswith("accuracy"):
-        return hits_by_hand(found, kept, [size for _, size in sides])
+        return hits_by_hand(found, kept, [size for _, size in sides], level)
     if found.pairing == BY_EVIDENCE:
         places = [place for place in kept[0] if place in kept[1]]
         seeds = sorted({seed for seed, _ in places})
@@ -111,16 +117,18 @@ def by_hand(found: Contrast, one: ExperimentRows, other: ExperimentRows) -> list
             return float(np.mean([kept[0][p] - kept[1][p] for p in places if p[0] in use]))
 
         error, _ = jackknife(matched, seeds)
-        return interval(matched(seeds), error, len(seeds) - 1)
+        return interval(matched(seeds), error, len(seeds) - 1, level)
 
     def mean(side: int, use: list[int]) -> float:
         return float(np.mean([v for (seed, _), v in kept[side].items() if seed in use]))
 
-    return unmatched(found, [sorted({seed for seed, _ in item}) for item in kept], mean, False)
+    return unmatched(
+        found, [sorted({seed for seed, _ in item}) for item in kept], mean, False, level
+    )
 
 
 def hits_by_hand(
-    found: Contrast, kept: list[dict[tuple[int, str], float]], sizes: list[int]
+    found: Contrast, kept: list[dict[tuple[int, str], float]], sizes: list[int], level: float
 ) -> list[float]:
     """Each side's interval on the logit scale, or Wilson's; both joined as sides of a triangle."""
     if found.pairing == BY_EVIDENCE:
@@ -134,7 +142,7 @@ def hits_by_hand(
         hits = [
             [(v - floor) / (1 - floor) for (s, _), v in side.items() if s == seed] for seed in use
         ]
-        ends.append([floor + (1 - floor) * end for end in share_by_hand(hits)])
+        ends.append([floor + (1 - floor) * end for end in share_by_hand(hits, level)])
         moves.append(
             [np.mean(np.concatenate(hits[:at] + hits[at + 1 :])) for at in range(len(use))]
         )
@@ -147,9 +155,9 @@ def hits_by_hand(
     return [p - q, p - q - below, p - q + above]
 
 
-def share_by_hand(hits: list[list[float]]) -> list[float]:
+def share_by_hand(hits: list[list[float]], level: float) -> list[float]:
     """A share and its interval over samples."""
-    share, t = float(np.mean(np.concatenate(hits))), student(len(hits) - 1)
+    share, t = float(np.mean(np.concatenate(hits))), student(len(hits) - 1, level)
     error, _ = jackknife(
         lambda use: float(np.mean(np.concatenate([hits[at] for at in use]))), list(range(len(hits)))
     )
@@ -165,7 +173,7 @@ def share_by_hand(hits: list[list[float]]) -> list[float]:
     return [share, middle - half, middle + half]
 
 
-def spread_by_hand(found: Contrast, sides: list[tuple[Answers, int]]) -> list[float]:
+def spread_by_hand(found: Contrast, sides: list[tuple[Answers, int]], level: float) -> list[float]:
     """The same of the spread, each side's bias taken away."""
 
     def figure(side: int, use: list[int]) -> float:
@@ -176,11 +184,15 @@ def spread_by_hand(found: Contrast, sides: list[tuple[Answers, int]]) -> list[fl
         sorted({seed for (seed, _), row in rows.items() if row["decoded_scores"]})
         for rows, _ in sides
     ]
-    return unmatched(found, answered, figure, True)
+    return unmatched(found, answered, figure, True, level)
 
 
 def unmatched(
-    found: Contrast, seeds: list[list[int]], figure: Callable[[int, list[int]], float], unbias: bool
+    found: Contrast,
+    seeds: list[list[int]],
+    figure: Callable[[int, list[int]], float],
+    unbias: bool,
+    level: float,
 ) -> list[float]:
     """Whole samples beside each other, or two experiments that share none."""
     if found.pairing == BY_SAMPLE:
@@ -188,7 +200,7 @@ def unmatched(
         plain = figure(0, both) - figure(1, both)
         error, mean = jackknife(lambda use: figure(0, use) - figure(1, use), both)
         shown = len(both) * plain - (len(both) - 1) * mean if unbias else plain
-        return interval(shown, error, len(both) - 1)
+        return interval(shown, error, len(both) - 1, level)
     assert found.pairing == UNPAIRED
     sides, variances = [], []
     for side in (0, 1):
@@ -197,12 +209,12 @@ def unmatched(
         sides.append(m * own - (m - 1) * mean if unbias else own)
         variances.append(error**2)
     parts = sum(v**2 / (len(s) - 1) for v, s in zip(variances, seeds, strict=True))
-    return interval(sides[0] - sides[1], sum(variances) ** 0.5, sum(variances) ** 2 / parts)
+    return interval(sides[0] - sides[1], sum(variances) ** 0.5, sum(variances) ** 2 / parts, level)
 
 
-def interval(middle: float, error: float, degrees: float) -> list[float]:
+def interval(middle: float, error: float, degrees: float, level: float) -> list[float]:
     """Student's."""
-    margin = student(degrees) * error
+    margin = student(degrees, level) * error
     return [middle, middle - margin, middle + margin]
 
 
@@ -229,6 +241,37 @@ def test_every_contrast_is_what_numpy_finds(changes: dict[str, Any], pairing: st
         told = contrast.difference
         wanted = by_hand(contrast, other, one)
         assert [told.value, told.low, told.high] == pytest.approx(wanted, abs=1e-8), contrast
+        wide = contrast.simultaneous
+        wanted = by_hand(contrast, other, one, 1 - 0.05 / len(found))
+        assert contrast.family == len(found)
+        assert [wide.value, wide.low, wide.high] == pytest.approx(wanted, rel=1e-4), contrast
+
+
+def test_what_stands_out_among_many_is_what_holms_procedure_rejects() -> None:
+    """Six models that abstain more and more in one experiment, and alike in the other."""
+    random, arms, t = Random(4), [], student(19)
+    for name in ("one", "other"):
+        scores = [
+            Score(f"m{rank}", sample, f"e{piece}", decoded=True, agreement=random.random(),
+                  stages=() if random.random() < 0.1 + 0.08 * rank * (name == "other")
+                  else (random.randint(1, 4),))
+            for rank in range(6) for sample in range(20) for piece in range(8)
+        ]  # fmt: skip
+        arms.append(Arm(name, 4, tuple(range(20)), tuple(scores), {"method": name}))
+
+    found = find_family(arms)
+
+    p_values = []
+    for item in found:
+        value, low, high = item.difference[:3]
+        assert value is not None
+        assert low is not None
+        assert high is not None
+        p_values.append(two_sided_p(value / ((high - low) / 2 / t), 19))
+    assert [item.stands_out for item in found] == holm(p_values)
+    alone = sum(bool(excludes_zero(item.difference)) for item in found)
+    at_once = sum(bool(excludes_zero(item.simultaneous)) for item in found)
+    assert alone > sum(bool(item.stands_out) for item in found) > at_once > 0
 
 
 def test_levels_are_figures_of_the_scores() -> None:

@@ -8,16 +8,18 @@ from hashlib import sha256
 from quire.domain.data import Json, canonical_json
 from quire.domain.errors import UsageError
 from quire.domain.quantities import quantity
+from quire.kits.judge.contrast_families import find_family
 from quire.kits.judge.contrasts import (
     UNPAIRED,
     Arm,
     ArmFigure,
     Contrast,
-    find_contrasts,
+    excludes_zero,
     find_levels,
 )
 from quire.kits.judge.experiment import Experiment, ExperimentRows
 from quire.kits.judge.experiment_tables import make_tables
+from quire.kits.judge.intervals import COVERAGE
 from quire.kits.judge.metrics import scores_of
 from quire.kits.judge.randomization import sample_seeds
 
@@ -81,7 +83,7 @@ def compare_experiments(found: Sequence[ExperimentRows]) -> ExperimentComparison
         raise UsageError("a comparison needs two experiments or more, each a run of its own")
     tags = Counter(rows.experiment.experiment_tag for rows in found)
     arms = tuple(_arm(rows, twice=tags[rows.experiment.experiment_tag] > 1) for rows in found)
-    contrasts = tuple(find_contrasts(arms))
+    contrasts = tuple(find_family(arms))
     models = {model for rows in found for model in rows.experiment.models}
     return ExperimentComparison(
         arms=arms,
@@ -146,15 +148,28 @@ def _cautions(found: Sequence[ExperimentRows], contrasts: Sequence[Contrast]) ->
             f"Not paired: {pairings[UNPAIRED]:,} of {quantity(len(contrasts), 'contrast')}, since"
             " those experiments share no sample seeds or no models: their intervals are longer."
         )
-    judged = sum(contrast.difference.low is not None for contrast in contrasts)
-    if judged:
-        yield (
-            f"{judged:,} of {quantity(len(contrasts), 'contrast')} have intervals of 95 %:"
-            " one in 20 of such intervals would exclude 0 by chance alone if nothing differed."
-        )
+    yield from _family_cautions(contrasts)
     for rows in found:
         if rows.status != "finished":
             yield f"{rows.experiment.experiment_tag}, run {rows.run_id}, is {rows.status} as yet."
+
+
+def _family_cautions(contrasts: Sequence[Contrast]) -> Iterator[str]:
+    judged = [item for item in contrasts if excludes_zero(item.difference) is not None]
+    if not judged:
+        return
+    by_chance = len(judged) * (1 - COVERAGE)
+    alone, among = (
+        sum(bool(excludes_zero(item.difference)) for item in judged),
+        sum(bool(item.stands_out) for item in judged),
+    )
+    yield (
+        f"{quantity(len(judged), 'contrast')} {'has' if len(judged) == 1 else 'have'} intervals of"
+        f" 95 %: if nothing differed, about {by_chance:.0f} of them would exclude 0 by chance"
+        f" alone. {alone:,} do; {among:,} also {'does' if among == 1 else 'do'} among so many (by"
+        " Holm): these are bold. The intervals of all together are so long that all of them hold"
+        " at once in 95 of 100 such comparisons."
+    )
 
 
 def _scale_cautions(found: Sequence[ExperimentRows]) -> Iterator[str]:

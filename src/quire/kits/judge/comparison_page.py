@@ -152,7 +152,10 @@ def _question(
         for drawing in drawings
     )
     found = [item for item in comparison.contrasts if item.question == question.name]
-    head = ("Contrast", "Model", "First", "Second", "Difference", "95 % interval", "n", "Paired")
+    head = (
+        "Contrast", "Model", "First", "Second", "Difference", "95 % interval", "All together", "n",
+        "Paired",
+    )  # fmt: skip
     rows = "".join(_contrast_row(comparison, contrast) for contrast in found)
     heads = "".join(f"<th>{escape(name)}</th>" for name in head)
     table = (
@@ -169,16 +172,20 @@ def _question(
 
 def _contrast_row(comparison: ExperimentComparison, contrast: Contrast) -> str:
     found = contrast.difference
-    interval, clear = "–", ""
-    if found.low is not None and found.high is not None:
-        interval = f"{found.low:+.3f} to {found.high:+.3f}"
-        clear = " class='clear'" if found.low > 0 or found.high < 0 else ""
+    clear = " class='clear'" if contrast.stands_out else ""
     rests_on = f"{found.observations:,} in {found.clusters:,}"
     values = (_number(contrast.of_value), _number(contrast.against_value))
-    cells = [contrast.model, *values, f"{found.value:+.3f}", interval, rests_on]
+    cells = [contrast.model, *values, f"{found.value:+.3f}"]
+    cells += [_interval(found), _interval(contrast.simultaneous), rests_on]
     cells.append(_PAIRINGS.get(contrast.pairing, "not"))
     listed = "".join(f"<td{clear}>{escape(cell)}</td>" for cell in cells)
     return f"<tr><th>{escape(contrast_label(comparison, contrast))}</th>{listed}</tr>"
+
+
+def _interval(found: Estimate) -> str:
+    if found.low is None or found.high is None:
+        return "–"
+    return f"{found.low:+.3f} to {found.high:+.3f}"
 
 
 def _number(value: float | None) -> str:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from quire.domain.data import Json
 from quire.kits.judge.correctness import above_chance
 from quire.kits.judge.intervals import (
+    COVERAGE,
     SHARE,
     Estimate,
     Totals,
@@ -33,6 +34,9 @@ from quire.kits.judge.share_differences import compare_shares
 
 BY_EVIDENCE, BY_SAMPLE, UNPAIRED = "evidence", "sample", "none"
 ALL_MODELS = "all models"  # where two experiments have none in common
+
+
+_NO_ESTIMATE = Estimate(None)
 
 
 class Question(NamedTuple):
@@ -159,11 +163,13 @@ class Contrast:
     of_value: float | None
     against_value: float | None
     difference: Estimate
+    family: int = 0  # contrasts that have an interval, of the same comparison
+    simultaneous: Estimate = _NO_ESTIMATE  # so long that all of the family's hold at once
+    stands_out: bool | None = None  # whether it excludes 0 among so many, by Holm
 
     def as_row(self) -> dict[str, Json]:
         """Flat, for a table."""
         found = self.difference
-        excludes = found.low is not None and found.high is not None
         return {
             "question": self.question,
             "model_id": self.model,
@@ -176,10 +182,21 @@ class Contrast:
             "difference": found.value,
             "low": found.low,
             "high": found.high,
-            "excludes_zero": (found.low > 0 or found.high < 0) if excludes else None,  # type: ignore[operator]
+            "excludes_zero": excludes_zero(found),
+            "family": self.family,
+            "simultaneous_low": self.simultaneous.low,
+            "simultaneous_high": self.simultaneous.high,
+            "stands_out": self.stands_out,
             "observations": found.observations,
             "clusters": found.clusters,
         }
+
+
+def excludes_zero(found: Estimate) -> bool | None:
+    """Whether a difference is above or below 0 by its whole interval; None without one."""
+    if found.low is None or found.high is None:
+        return None
+    return found.low > 0 or found.high < 0
 
 
 class ArmFigure(NamedTuple):
@@ -249,17 +266,20 @@ def varied_settings(one: Arm, other: Arm) -> tuple[str, ...]:
     return tuple(name for name in names if one.settings.get(name) != other.settings.get(name))
 
 
-def compare(question: Question, model: str, one: Arm, other: Arm) -> Contrast:
+def compare(
+    question: Question, model: str, one: Arm, other: Arm, coverage: float = COVERAGE
+) -> Contrast:
     """One contrast, paired as far as the two experiments allow it."""
     arms = (one, other)
     counted = [[s for s in arm.scores_by(model) if question.counts(s)] for arm in arms]
     pairing = _pairing(question, model, one, other)
     if question.is_hit:
-        values, difference = _compare_hits(question, arms, counted, pairing)
+        values, difference = _compare_hits(question, arms, counted, pairing, coverage)
     elif pairing == BY_EVIDENCE:
-        values, difference = _match_scores(question, arms, counted)
+        values, difference = _match_scores(question, arms, counted, coverage)
     else:
-        values, difference = _match_samples(question, arms, counted, paired=pairing == BY_SAMPLE)
+        paired = pairing == BY_SAMPLE
+        values, difference = _match_samples(question, arms, counted, coverage, paired=paired)
     return Contrast(
         question=question.name,
         model=model,
@@ -290,7 +310,11 @@ def _chance(question: Question, arm: Arm) -> float:
 
 
 def _compare_hits(
-    question: Question, arms: _Arms, counted: Sequence[Sequence[Score]], pairing: str
+    question: Question,
+    arms: _Arms,
+    counted: Sequence[Sequence[Score]],
+    pairing: str,
+    coverage: float,
 ) -> tuple[_Values, Estimate]:
     """Shares of exact hits: what they differ by has an end, and is not known where none moves."""
     places = [
@@ -308,14 +332,16 @@ def _compare_hits(
         sides = [{seed: side[seed] for seed in sides[0] if seed in sides[1]} for side in sides]
     one, other = (list(side.values()) for side in sides)
     chances = (_chance(question, arms[0]), _chance(question, arms[1]))
-    levels, found = compare_shares((one, other), chances, paired=pairing != UNPAIRED)
+    levels, found = compare_shares(
+        (one, other), chances, paired=pairing != UNPAIRED, coverage=coverage
+    )
     if pairing == BY_EVIDENCE:
         found = found._replace(observations=levels[0].observations)
     return (levels[0].value, levels[1].value), found
 
 
 def _match_scores(
-    question: Question, arms: _Arms, counted: Sequence[Sequence[Score]]
+    question: Question, arms: _Arms, counted: Sequence[Sequence[Score]], coverage: float
 ) -> tuple[_Values, Estimate]:
     """Verdicts on the same bundle in the same sample, each pair a difference."""
     one, other = (
@@ -327,7 +353,8 @@ def _match_scores(
     by_sample: dict[int, list[float]] = {}
     for place in places:
         by_sample.setdefault(place[0], []).append(one[place] - other[place])
-    found = estimate_mean([(sum(item), float(len(item))) for item in by_sample.values()])
+    sums = [(sum(item), float(len(item))) for item in by_sample.values()]
+    found = estimate_mean(sums, coverage=coverage)
     if found.low == found.high:
         found = found._replace(low=None, high=None)
     averages = [_mean([side[place] for place in places]) for side in (one, other)]
@@ -335,7 +362,12 @@ def _match_scores(
 
 
 def _match_samples(
-    question: Question, arms: _Arms, counted: Sequence[Sequence[Score]], *, paired: bool
+    question: Question,
+    arms: _Arms,
+    counted: Sequence[Sequence[Score]],
+    coverage: float,
+    *,
+    paired: bool,
 ) -> tuple[_Values, Estimate]:
     """Whole samples beside each other, or experiments that share none."""
     figures = (_figure(question, arms[0]), _figure(question, arms[1]))
@@ -351,9 +383,13 @@ def _match_samples(
     unbias = not question.is_mean
     if paired:
         pairs = list(zip(one, other, strict=True))
-        difference = estimate_paired_difference(pairs, figures, count, unbias=unbias)
+        difference = estimate_paired_difference(
+            pairs, figures, count, unbias=unbias, coverage=coverage
+        )
     else:
-        difference = estimate_difference((one, other), figures, count, unbias=unbias)
+        difference = estimate_difference(
+            (one, other), figures, count, unbias=unbias, coverage=coverage
+        )
     values = [
         correct_bias(group, figure) if unbias else figure(_total(group)) if group else None
         for figure, group in zip(figures, (one, other), strict=True)

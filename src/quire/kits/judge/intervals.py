@@ -109,7 +109,9 @@ def estimate_left_out(
     return plain._replace(low=low, high=high)
 
 
-def estimate_mean(clusters: Sequence[Totals], ends: Ends | None = None) -> Estimate:
+def estimate_mean(
+    clusters: Sequence[Totals], ends: Ends | None = None, coverage: float = COVERAGE
+) -> Estimate:
     """A ratio of totals, a sum over a count in each cluster; between `ends` if it has some."""
     clusters = [cluster for cluster in clusters if cluster[1]]
     count = sum(cluster[1] for cluster in clusters)
@@ -118,7 +120,7 @@ def estimate_mean(clusters: Sequence[Totals], ends: Ends | None = None) -> Estim
     if value is None or len(clusters) < 2:
         return plain
     error = _standard_error(leave_each_out(clusters, ratio))
-    width = student_quantile(COVERAGE, len(clusters) - 1)
+    width = student_quantile(coverage, len(clusters) - 1)
     if ends is None:
         return plain._replace(low=value - width * error, high=value + width * error)
     part = ends.part(value)
@@ -200,6 +202,7 @@ def estimate_paired_difference(
     observations: int,
     *,
     unbias: bool = False,
+    coverage: float = COVERAGE,
 ) -> Estimate:
     """A figure of the first less one of the second, where each cluster has its part in both."""
 
@@ -216,7 +219,9 @@ def estimate_paired_difference(
     if len(known) < len(without):
         return plain
     shown = value - (len(pairs) - 1) * (_mean(known) - value) if unbias else value
-    return _with_margin(plain._replace(value=shown), _standard_error(known), len(pairs) - 1)
+    return _with_margin(
+        plain._replace(value=shown), _standard_error(known), len(pairs) - 1, coverage
+    )
 
 
 def estimate_difference(
@@ -225,6 +230,7 @@ def estimate_difference(
     observations: int,
     *,
     unbias: bool = False,
+    coverage: float = COVERAGE,
 ) -> Estimate:
     """The same of two groups of clusters that have nothing to do with each other."""
     kept = [[cluster for cluster in group if any(cluster)] for group in groups]
@@ -243,7 +249,7 @@ def estimate_difference(
     if min(map(len, kept)) < 2:
         return plain
     degrees = _degrees(variances, (len(kept[0]), len(kept[1])))
-    return _with_margin(plain, sqrt(sum(variances)), degrees)
+    return _with_margin(plain, sqrt(sum(variances)), degrees, coverage)
 
 
 def correct_bias(clusters: Sequence[Totals], statistic: Statistic) -> float | None:
@@ -255,11 +261,11 @@ def correct_bias(clusters: Sequence[Totals], statistic: Statistic) -> float | No
     return value - (len(clusters) - 1) * (_mean(without) - value)
 
 
-def _with_margin(found: Estimate, error: float, degrees: float) -> Estimate:
+def _with_margin(found: Estimate, error: float, degrees: float, coverage: float) -> Estimate:
     """The plain interval; none where nothing moves, since nothing can be learnt from that."""
     if not error or found.value is None:
         return found
-    margin = student_quantile(COVERAGE, degrees) * error
+    margin = student_quantile(coverage, degrees) * error
     return found._replace(low=found.value - margin, high=found.value + margin)
 
 

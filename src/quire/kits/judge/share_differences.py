@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from math import sqrt
 
 from quire.kits.judge.correctness import above_chance
-from quire.kits.judge.intervals import SHARE, Estimate, Totals, estimate_mean, leave_each_out, ratio
+from quire.kits.judge.intervals import (
+    COVERAGE,
+    SHARE,
+    Estimate,
+    Totals,
+    estimate_mean,
+    leave_each_out,
+    ratio,
+)
 
 _STILL = 1e-12  # what moves by less does not move
 
@@ -21,10 +29,11 @@ def compare_shares(
     chances: tuple[float, float],
     *,
     paired: bool,
+    coverage: float = COVERAGE,
 ) -> tuple[tuple[Estimate, Estimate], Estimate]:
     """Two shares, each above its chance, and the first less the second."""
     one, other = (
-        above_chance(estimate_mean(group, SHARE), chance)
+        above_chance(estimate_mean(group, SHARE, coverage), chance)
         for group, chance in zip(groups, chances, strict=True)
     )
     clusters = one.clusters if paired else one.clusters + other.clusters
