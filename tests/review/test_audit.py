@@ -83,6 +83,24 @@ def test_marks_change_no_result_and_are_counted_by_field(world: Worlds) -> None:
     assert review.audit_item(head.id, 9).marks["has_question"] == AuditMark.UNSURE
 
 
+def test_where_everything_is_marked_nothing_is_estimated(world: Worlds) -> None:
+    here = world()
+    _, head = audited(here, count=8, size=8, tolerance=0.1)
+    review = here.engine.review
+    for no in range(8):
+        marks = RIGHT | ({"word_count": "wrong"} if no == 0 else {})
+        report = review.mark(head.id, no, marks | ({"has_question": "unsure"} if no else {}), "Ada")
+
+    rates = {rate.field: rate for rate in report.fields}
+    assert report.is_whole
+    assert (rates["first_40_chars"].low, rates["first_40_chars"].high) == (0, 0)
+    assert rates["first_40_chars"].verdict == AuditVerdict.MET
+    assert (rates["word_count"].low, rates["word_count"].high) == (0.125, 0.125)
+    assert rates["word_count"].verdict == AuditVerdict.MISSED
+    assert (rates["has_question"].least, rates["has_question"].most) == (0, 0.875)
+    assert rates["has_question"].verdict == AuditVerdict.GO_ON
+
+
 def test_marking_again_replaces_what_was_said(world: Worlds) -> None:
     here = world()
     _, head = audited(here)

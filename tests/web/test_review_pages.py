@@ -230,3 +230,26 @@ def test_numbers_that_no_ledger_holds_are_refused(tmp_path: Path) -> None:
 
     assert set(codes.values()) == {422}, codes
     assert (items.status_code, items.text.strip()) == (200, "")
+
+
+def test_an_audit_says_no_share_over_unsure_ones_and_a_missed_one_is_on_the_home_page(
+    tmp_path: Path,
+) -> None:
+    answer_texts(tmp_path, clauses(5))
+    with open_ledger_of(tmp_path) as engine:
+        head = engine.review.start_audit(1, size=5, tolerance=0.1, who="Ada")
+        right = {field.name: "right" for field in engine.review.audit_item(head.id, 0).fields}
+        for no in range(5):
+            marks = right | ({"kind": "wrong"} if no == 0 else {"party": "unsure"})
+            engine.review.mark(head.id, no, marks, "Ada")
+
+    with open_site(tmp_path) as client:
+        audit, home = (" ".join(client.get(path).text.split()) for path in ("/audits/1", "/"))
+
+    assert "nothing is estimated. <b" in audit
+    assert '<b class="name">kind</b> is 80 % right.' in audit
+    assert '<b class="name">party</b> is between 20 % and 100 % right: 4 of 5 are unsure' in audit
+    assert "is 100 % right (" not in audit
+    assert "audit 1 of run 1 missed its tolerance of 10 %: extract is wrong too often" in home
+    assert "in kind (at least 20 %)" in home
+    assert 'href="/audits/1"' in home

@@ -10,7 +10,14 @@ from quire.cli.printing import note, print_json, print_table, say
 from quire.cli.review import Reviewer, reviewer_name
 from quire.cli.review_screen import print_source
 from quire.cli.session import engine_and_run
-from quire.domain.audits import AuditHead, AuditItem, AuditMark, AuditReport, AuditVerdict
+from quire.domain.audits import (
+    AuditHead,
+    AuditItem,
+    AuditMark,
+    AuditReport,
+    AuditVerdict,
+    FieldRate,
+)
 from quire.domain.data import plain_json
 from quire.domain.errors import UsageError
 
@@ -146,6 +153,14 @@ def _print_item(item: AuditItem, marks: dict[str, AuditMark], found: AuditReport
         say(f"{pointer} {view.name}: {value}  {mark}".rstrip())
 
 
+def _error_words(rate: FieldRate) -> str:
+    """The share of wrong values; with unsure ones, between none and all of them wrong."""
+    total = rate.right + rate.wrong + rate.unsure
+    if rate.unsure:
+        return f"{rate.wrong / total:.1%} – {(rate.wrong + rate.unsure) / total:.1%}"
+    return "–" if rate.rate is None else f"{rate.rate:.1%}"
+
+
 def print_report(report: AuditReport) -> None:
     """How often each field is wrong, with both intervals."""
     head = report.head
@@ -159,7 +174,7 @@ def print_report(report: AuditReport) -> None:
             str(rate.right),
             str(rate.wrong),
             str(rate.unsure),
-            "–" if rate.rate is None else f"{rate.rate:.1%}",
+            _error_words(rate),
             f"{rate.low:.1%} – {rate.high:.1%}",
             f"{rate.sequence_low:.1%} – {rate.sequence_high:.1%}",
             SAID[rate.verdict],

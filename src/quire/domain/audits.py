@@ -70,6 +70,8 @@ class FieldRate:
     high: float
     sequence_low: float  # of the population: holds at every look; unsure counts as right
     sequence_high: float  # unsure counts as wrong
+    least: float  # of the population: unsure counts as right; what the verdict rests on
+    most: float  # unsure counts as wrong
     verdict: AuditVerdict
 
 
@@ -81,6 +83,11 @@ class AuditReport:
     fields: tuple[FieldRate, ...]
     verdict: AuditVerdict  # met if every field is, missed if one is
     complete: bool  # all are marked
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every result there was is marked, so that nothing is estimated."""
+        return self.complete and self.head.size >= self.head.population
 
     @property
     def may_stop(self) -> bool:

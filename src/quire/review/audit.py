@@ -5,7 +5,8 @@ the stage, in the order of their keys, so that whoever has the ledger draws the 
 no result. At the full number the interval is Clopper and Pearson's. Before, somebody who looks
 after each mark would stop when it pleases, so that only a confidence sequence may end an audit
 early. What a person is unsure of counts against whatever is to be shown: as wrong where the
-tolerance would be met, as right where it would be missed.
+tolerance would be met, as right where it would be missed. Where every result there is was marked,
+nothing is estimated: the shares are what they are.
 """
 
 import random
@@ -189,7 +190,11 @@ def field_rate(name: str, marks: Mapping[AuditMark, int], head: AuditHead) -> Fi
     exact = estimate_exact_share(wrong, right + wrong)
     low = bound_share(wrong, total, head.population).low
     high = bound_share(wrong + unsure, total, head.population).high
-    if head.ended:
+    interval = exact.low, exact.high
+    if head.ended and head.size >= head.population:
+        least, most = wrong / max(1, total), (wrong + unsure) / max(1, total)
+        interval = least, most
+    elif head.ended:
         least = estimate_exact_share(wrong, total).low
         most = estimate_exact_share(wrong + unsure, total).high
     else:
@@ -200,10 +205,12 @@ def field_rate(name: str, marks: Mapping[AuditMark, int], head: AuditHead) -> Fi
         wrong=wrong,
         unsure=unsure,
         rate=exact.share if exact.of else None,
-        low=exact.low,
-        high=exact.high,
+        low=interval[0],
+        high=interval[1],
         sequence_low=low,
         sequence_high=high,
+        least=least,
+        most=most,
         verdict=_verdict(least, most, head.tolerance),
     )
 

@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from quire.domain.audits import AuditVerdict
 from quire.domain.quantities import quantity
 from quire.domain.reasons import HoldRemedy
 from quire.domain.reviews import InboxCounts
 from quire.domain.runs import Hold
 from quire.domain.states import BatchState
 from quire.engine import Engine
+from quire.web.page_words import percent
 from quire.web.run_lines import RunLine
 from quire.web.standing_reasons import hold_acts, hold_words
 
@@ -34,7 +36,7 @@ class NeedAct(NamedTuple):
 class PersonNeed(NamedTuple):
     """One thing that waits for a person."""
 
-    kind: str  # held, review or unknown
+    kind: str  # held, review, audit or unknown
     run: int
     words: str
     acts: tuple[NeedAct, ...]
@@ -49,7 +51,8 @@ def find_needs(engine: Engine, lines: Sequence[RunLine]) -> tuple[list[PersonNee
     counts = {line.head.id: engine.review.counts(line.head.id) for line in lines if line.now.done}
     reviews = [need for run, count in counts.items() for need in _review_needs(run, count)]
     unreviewed = sum(count.by_reason.get(NO_REASON, 0) for count in counts.values())
-    return [*held, *reviews, *_batch_needs(engine, lines)], unreviewed
+    audits = [need for line in lines if line.now.done for need in _audit_needs(engine, line)]
+    return [*held, *reviews, *audits, *_batch_needs(engine, lines)], unreviewed
 
 
 def _hold_needs(line: RunLine) -> Iterator[PersonNeed]:
@@ -80,6 +83,27 @@ def _review_needs(run: int, counts: InboxCounts) -> Iterator[PersonNeed]:
         words += f"; {rest:,} more that nobody has looked at, nothing speaks against"
     act = NeedAct("Review", f"/runs/{run}/review", command=f"quire review {run}")
     yield PersonNeed("review", run, words, (act,))
+
+
+def _audit_needs(engine: Engine, line: RunLine) -> Iterator[PersonNeed]:
+    """Stages whose newest audit with a verdict missed its tolerance."""
+    run, stages = line.head.id, set[str]()
+    for head in reversed(engine.review.audits(run)):
+        if not head.marked or head.stage in stages:
+            continue
+        report = engine.review.audit_report(head.id)
+        if report.verdict is AuditVerdict.GO_ON:
+            continue
+        stages.add(head.stage)
+        missed = [rate for rate in report.fields if rate.verdict is AuditVerdict.MISSED]
+        if missed:
+            fields = ", ".join(f"{rate.field} (at least {percent(rate.least)})" for rate in missed)
+            words = (
+                f"audit {head.id} of run {run} missed its tolerance of {percent(head.tolerance)}:"
+                f" {head.stage} is wrong too often in {fields}"
+            )
+            look = NeedAct("Look", f"/audits/{head.id}", command=f"quire audit {run} --report")
+            yield PersonNeed("audit", run, words, (look,))
 
 
 def _batch_needs(engine: Engine, lines: Sequence[RunLine]) -> Iterator[PersonNeed]:

@@ -89,6 +89,8 @@ class FieldRateBody(_AuditShape):
     high: float
     sequence_low: float
     sequence_high: float
+    least: float
+    most: float
     verdict: str
 
 
