@@ -43,6 +43,8 @@ def test_an_error_of_ours_tells_nothing_of_the_inside_and_has_all_headers(
 @pytest.mark.parametrize(
     "path",
     [
+        f"/v1/documents/{2**63 - 1}",
+        f"/documents/{2**63 - 1}",
         f"/v1/runs/1/decisions?cursor={MANY}",
         f"/runs/1/decisions?cursor={MANY}",
         f"/runs/1/decisions?task={MANY}",

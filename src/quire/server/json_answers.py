@@ -13,7 +13,7 @@ from quire.domain.errors import UsageError
 from quire.engine.json_views.encoding import json_bytes
 
 MOST_ITEMS, USUAL_ITEMS = 500, 50  # on a page
-LARGEST = 2**63 - 1  # number that a ledger holds
+LARGEST = 2**63 - 2  # number that a ledger holds, and so it does the next
 FIRST = LARGEST  # before which the newest items are
 Item = TypeVar("Item")
 
