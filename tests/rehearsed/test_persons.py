@@ -11,10 +11,10 @@ from quire.cli import app
 from quire.engine import open_engine
 from quire.rehearsal.server import RehearsalThread
 from quire.server.site import Site, SiteSettings
-from quire.web.site_app import make_site_app
 from tests.cli.conftest import Quire
 from tests.rehearsed.conftest import Serve
 from tests.rehearsed.rehearsed import KEYS, OPENAI
+from tests.server.site_apps import ready_site_app
 from tests.world import METADATA
 
 ANN, BOB, TEAM = "sk-the-key-of-ann-aaaa", "sk-the-key-of-bob-bbbb", "sk-the-key-of-all-tttt"
@@ -84,7 +84,7 @@ def test_over_http_only_the_person_and_admins_keep_and_erase_a_persons_key(
         for name, role in {"ann": "operator", "bob": "operator", "root": "admin"}.items()
     }
     site = Site(lambda workspace: engine, SiteSettings(local=False, host_names=("testserver",)))
-    client = TestClient(make_site_app(site))
+    client = TestClient(ready_site_app(site))
 
     def ask(who: str, method: str, path: str, **body: object) -> tuple[int, str]:
         header = {"Authorization": f"Bearer {tokens[who]}"}

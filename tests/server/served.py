@@ -8,14 +8,14 @@ import uvicorn
 
 from quire.engine import open_engine
 from quire.server.site import Site
-from quire.web.site_app import make_site_app
+from tests.server.site_apps import ready_site_app
 
 
 @contextmanager
 def serve(place: str) -> Iterator[str]:
     """A server in a thread, with a worker, and its address."""
     site = Site(lambda workspace: open_engine(place, workspace=workspace, environment={}))
-    server = uvicorn.Server(uvicorn.Config(make_site_app(site), port=0, log_level="warning"))
+    server = uvicorn.Server(uvicorn.Config(ready_site_app(site), port=0, log_level="warning"))
     begun = threading.Event()
     startup = server.startup
 

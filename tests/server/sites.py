@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from quire.domain.data import Json
 from quire.engine import open_engine
 from quire.server.site import Site, SiteSettings
-from quire.web.site_app import make_site_app
+from tests.server.site_apps import ready_site_app
 
 OWN_HOST = "http://localhost"
 
@@ -58,5 +58,5 @@ def open_site(
         lambda workspace: open_engine(place, workspace=workspace, environment={}),
         settings or SiteSettings(),
     )
-    with TestClient(make_site_app(site), base_url=OWN_HOST) as client:
+    with TestClient(ready_site_app(site), base_url=OWN_HOST) as client:
         yield client

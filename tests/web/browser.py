@@ -26,8 +26,8 @@ from playwright.sync_api import Page
 
 from quire.engine import Engine, open_engine
 from quire.server.site import Site, SiteSettings
-from quire.web.site_app import make_site_app
 from tests.cpu_time import count_tree
+from tests.server.site_apps import ready_site_app
 from tests.time_limits import wait_until
 
 ENVIRONMENT = "QUIRE_TEST_CHROMIUM"
@@ -140,7 +140,7 @@ def serve_site(
     )
     listening = create_server(("127.0.0.1", port))
     taken: int = listening.getsockname()[1]
-    config = uvicorn.Config(make_site_app(site), log_level="warning", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(ready_site_app(site), log_level="warning", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     serving = threading.Thread(target=server.run, args=([listening],), name="site of a test")
     with open_engine(place, environment={}) as engine, _work(place, workers):
