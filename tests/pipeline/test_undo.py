@@ -55,6 +55,26 @@ def test_an_approval_that_is_undone_leaves_the_result_unreviewed(world: Worlds) 
     assert item.decisions[1].undone_by == item.decisions[0].id
 
 
+@pytest.mark.parametrize("stages", [(SUMMARY,), (SUMMARY, POINTS)])
+def test_a_run_whose_only_rejection_is_undone_is_finished_again_without_a_worker(
+    world: Worlds, stages: tuple[object, ...]
+) -> None:
+    here = world()
+    run = start_run(here, stages=stages, count=2)
+    run.wait()
+    task, other = tasks_of(here, run, "summary")
+    run.reject(task, "No.", who="Ada")
+    assert run.progress().state == RunState.RUNNING
+
+    here.engine.review.undo(task, "Ada")
+
+    assert run.progress().state == RunState.FINISHED
+    run.reject(task, "No.", who="Ada")
+    run.reject(other, "No.", who="Ada")
+    here.engine.review.undo(task, "Ada")
+    assert run.progress().state == RunState.RUNNING  # the other is still owed
+
+
 def test_an_edit_that_is_undone_makes_way_for_what_stood_before(world: Worlds) -> None:
     here = world()
     run = start_run(here)

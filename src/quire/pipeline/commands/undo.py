@@ -28,6 +28,7 @@ from quire.pipeline.commands.review_trail import (
     standing_from_json,
 )
 from quire.pipeline.run_spec import RunSpec
+from quire.pipeline.stages.advance import finish_if_settled
 from quire.pipeline.stages.critics import record_inputs_used
 from quire.pipeline.stages.release import release
 
@@ -59,6 +60,8 @@ def undo(
         _restore_result(tx, taken_back, before, request)
     stale = _restore_task(tx, spec, found, taken_back, request)
     keep_decision(tx, task, ReviewMove.UNDO, request, before, taken_back.id)
+    if taken_back.move == ReviewMove.REJECT:  # what it asked for again is owed no more
+        finish_if_settled(tx, spec, request.now)
     return report_decision(tx, spec, found, request, EventKind.UNDONE, stale)
 
 

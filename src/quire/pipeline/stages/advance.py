@@ -136,6 +136,14 @@ def _close_stages(tx: Transaction, memo: SweepMemo, spec: RunSpec, now: datetime
     return _end_run(tx, run, RunMove.FINISH, now)
 
 
+def finish_if_settled(tx: Transaction, spec: RunSpec, now: datetime) -> bool:
+    """End a run of which nothing is owed any more, without waiting for a worker to notice."""
+    if not _close_stages(tx, SweepMemo(), spec, now):
+        return False
+    end_slices_of_run(tx, spec.run_id, now)
+    return True
+
+
 def _may_call_critic(spec: RunSpec, stage: RunStage, states: dict[str, StageState]) -> bool:
     """Whether a critic may still be asked: there is more to come of what it judges."""
     recipe_stage = spec.stages[stage.id]
