@@ -50,7 +50,12 @@ def decisions(run: int) -> list[tuple[str, str, str]]:
 def test_a_person_decides_with_single_keys(run: int, terminal: Terminal) -> None:
     terminal.expect("6 left · as Ada")
     for keys, *shown in (
-        ("", "▌ Block 0 speaks of thing0."),
+        (
+            "",
+            "▌ Block 0 speaks of thing0.",
+            "a approve  e edit  r reject",
+            "f filter  ? keys  q quit",
+        ),
         ("a", "5 left", "is approved"),
         ("j", "▌ Block 2"),
         ("k", "▌ Block 1"),

@@ -129,7 +129,7 @@ def test_what_has_no_results_says_so_in_a_line(world: Worlds) -> None:
         here.engine.library.result_documents(77, "thesis")
     here.model.script = ["refuse=1"]
     refused.wait()
-    with pytest.raises(UsageError, match="thesis of run 2 has no results: none of its 1 tasks"):
+    with pytest.raises(UsageError, match="thesis of run 2 has no results: its task came to none"):
         refused.documents("thesis")
 
 

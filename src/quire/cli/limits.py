@@ -8,6 +8,7 @@ from quire.cli.options import AsJson, argument, option
 from quire.cli.printing import moment, note, print_json, print_table, say
 from quire.cli.session import engine_for, print_outcome
 from quire.domain.data import Json
+from quire.domain.quantities import quantity
 from quire.engine.json_views.money_views import limit_version_json
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ def show(context: typer.Context, as_json: AsJson = False) -> None:
     else:
         note("no limits are set; `quire limits set MODEL --requests N` sets one")
     for pool in learnt:
-        say(f"{pool.model} allows about {pool.requests:,} requests a minute, by its refusals")
+        rate = quantity(pool.requests, "request")
+        say(f"{pool.model} allows about {rate} a minute, by its refusals")
 
 
 @app.command(epilog="Example: quire limits history")

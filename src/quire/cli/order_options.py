@@ -333,7 +333,7 @@ def _earlier_note(engine: "Engine", order: "Order") -> str:
         return ""
     what = "this"
     if found.blocks is not None:
-        what = f"{found.answered:,} of these {found.blocks:,} blocks"
+        what = f"{found.answered:,} of these {quantity(found.blocks, 'block')}"
     settings = f", with other settings ({', '.join(found.settings)})" if found.settings else ""
     ways = f"`quire attach {found.run_id}` goes on with it"
     if 0 < len(found.new_documents) <= MOST_NAMED:

@@ -108,7 +108,7 @@ def _print_forecast(
         note(f"probe of {schema} with {model_label(facts.name)}:")
         note(f"  {drawn} · {rest}")
         for size, why in planned.untried_sizes().items():
-            note(f"  not tried: {size} blocks per call: {why}")
+            note(f"  not tried: {quantity(size, 'block')} per call: {why}")
     paid = left and facts.provider != SIMULATED
     if paid and not yes:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -190,7 +190,7 @@ def _remarks(report: "ProbeReport") -> Iterator[str]:
     """What the table leaves out: full calls, blocks without an answer, fields that differ."""
     for trial in report.trials:
         if trial.actual_size < trial.size:
-            yield f"at {trial.size}, calls were full with {trial.actual_size} blocks"
+            yield f"at {trial.size}, calls were full with {quantity(trial.actual_size, 'block')}"
     silent = [(item.size, item.comparison.unanswered) for item in report.trials]
     if any(count for _, count in silent):
         counts = ", ".join(f"{count:,} at {size}" for size, count in silent if count)

@@ -362,7 +362,8 @@ def _print_rehearsal_lines(done: "RehearsalResult") -> None:
     for failure in done.failures[:MAX_CAUSES]:
         say(f"failed: {quantity(len(failure.failures), now.noun)}: {clip(failure.cause, 120)}")
     if now.total < done.all_blocks and done.projected_cost:
-        say(f"all {done.all_blocks:,} blocks would cost about {dollars(done.projected_cost)}")
+        whole = f"all of it, {quantity(done.all_blocks, 'block')}"
+        say(f"{whole}, would cost about {dollars(done.projected_cost)}")
     for hold in now.holds:
         note(f"quire: the run would be held ({hold.kind.value}): {hold.detail}")
 

@@ -46,7 +46,7 @@ def review(
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Decide about results, the most pressing first: j k a e r u s / ? q are the keys."""
+    """Decide about results by single keys, which the screen names, the most pressing first."""
     words = [*(chosen or []), *([f"stage={stage}"] if stage else [])]
     wanted = InboxFilter.parse(words)
     with engine_and_run(context, run) as (engine, number):

@@ -20,17 +20,18 @@ if TYPE_CHECKING:
     from quire.engine import Engine
 
 KEYS = (
-    ("j", "next"),
-    ("k", "previous"),
+    ("j", "next item"),
+    ("k", "previous item"),
     ("a", "approve"),
     ("e", "edit: every field, Enter keeps what is there, a lone dot leaves"),
-    ("r", "reject with a note; it is asked again"),
+    ("r", "reject with a note: it is asked again"),
     ("u", "undo the last decision"),
-    ("s", "skip: give it back and go on"),
+    ("s", "skip: give it back to others"),
     ("f", "filter"),
     ("?", "these keys"),
     ("q", "quit; what you held goes back"),
 )
+KEY_LINE = "a approve  e edit  r reject  s skip  u undo  k j up, down  f filter  ? keys  q quit"
 SHOWN_TEXT = 1_500  # characters of a block
 BESIDE = 200  # of its neighbours
 PAGE = 50
@@ -166,12 +167,12 @@ class ReviewScreen:
         say(
             f"run {self._run} · {item.stage} · {counts.left:,}{more} left · as {self._who}"
             + (f" · {chosen}" if chosen else "")
-            + " · j k a e r u s / ? q"
         )
         say()
         print_item(item)
         if self._said:
             say(f"\n{self._said}")
+        say(f"\n{KEY_LINE}")
 
 
 def print_item(item: ReviewItem) -> None:

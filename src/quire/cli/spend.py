@@ -205,8 +205,8 @@ def _saving_lines(total: "SpendSums") -> Iterator[str]:
         yield f"batches {saved}: {calls}, against the same calls sent direct"
     if total.packing_saved:
         yield (
-            f"packing saved about {dollars(total.packing_saved)}: {total.tasks:,} tasks in"
-            f" {quantity(total.calls, 'call')}, against the prefix sent with each of them"
+            f"packing saved about {dollars(total.packing_saved)}: {quantity(total.tasks, 'task')}"
+            f" in {quantity(total.calls, 'call')}, against the prefix sent with each of them"
         )
     if total.reused:
         answers = quantity(total.reused, "answer was", "answers were")

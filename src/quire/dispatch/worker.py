@@ -25,6 +25,7 @@ from quire.dispatch.submitter import Submitter
 from quire.dispatch.sweeper import Sweeper
 from quire.domain.errors import Error, LedgerUnavailable
 from quire.domain.ids import RunId
+from quire.domain.quantities import quantity
 from quire.domain.reasons import StopCause
 from quire.ledger.ledger import Ledger
 from quire.pipeline.calls.prepare import REFILL_AFTER
@@ -264,7 +265,7 @@ class Worker:
                 if self._is_late():
                     lost = self.courier.unrecorded_calls
                     raise LedgerUnavailable(
-                        f"{error}; {lost} calls that came back could not be stored"
+                        f"{error}; {quantity(lost, 'call')} that came back could not be stored"
                     ) from error
                 self._tell(f"{error}; nothing is lost, trying again")
                 await self._runtime.sleep(wait)

@@ -13,6 +13,7 @@ from quire.domain.errors import CostAboveLimit, UsageError
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.models import ModelFacts
 from quire.domain.pricing import DOLLAR, dollars, to_usd
+from quire.domain.quantities import quantity
 from quire.domain.recipes import GATE, Recipe
 from quire.domain.runs import DIRECT
 from quire.engine.context import EngineContext
@@ -151,11 +152,12 @@ class Plan:
 
     def __repr__(self) -> str:
         """Say what it comes to."""
-        calls = "1 call" if self.calls == 1 else f"{self.calls:,} calls"
-        words = f"{self.tasks:,} tasks in {calls}, about {dollars(self.cost)}"
+        words = f"{quantity(self.tasks, 'task')} in {quantity(self.calls, 'call')}"
+        words += f", about {dollars(self.cost)}"
         if self.is_answered_in_part:
             asked = self.to_ask
-            words += f"; {asked.tasks:,} are not answered yet, about {dollars(asked.cost)}"
+            are = "is" if asked.tasks == 1 else "are"
+            words += f"; {asked.tasks:,} {are} not answered yet, about {dollars(asked.cost)}"
         return f"<quire plan: {words}>"
 
     def _repr_html_(self) -> str:

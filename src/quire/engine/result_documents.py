@@ -9,6 +9,7 @@ from typing import NamedTuple
 from quire.domain.data import stored_json
 from quire.domain.errors import UsageError
 from quire.domain.ids import DocumentId, ResultId, RunId
+from quire.domain.quantities import quantity
 from quire.domain.recipes import Stage
 from quire.domain.states import RunState, StageState, TaskState
 from quire.export.result_rows import ExportedTask, task_rows
@@ -81,8 +82,9 @@ def _say_why_none(named: NamedResults, stage: Stage, tasks: int, purged: int) ->
         return f"{place} has no results any more: what {purged:,} of its tasks wrote was purged"
     if named.result is not None:
         return f"{place} has no result {named.result}; `quire results {named.run}` lists them"
+    none = "its task" if tasks == 1 else f"none of its {tasks:,} tasks"
     return (
-        f"{place} has no results: none of its {tasks:,} tasks came to one;"
+        f"{place} has no results: {none} came to {'none' if tasks == 1 else 'one'};"
         f" `quire failures {named.run}` says why"
     )
 
@@ -94,7 +96,11 @@ def _check_finished(tx: Transaction, source: ResultSource, stage: Stage) -> int:
     if run.state == RunState.RUNNING and found.state != StageState.CLOSED:
         tasks, done = found.expanded, tx.tallies.tallies_of_stage(found.id).get(TaskState.DONE, 0)
         known = found.state == StageState.OPEN
-        there = f"{done:,} of {tasks:,} results are there" if known else f"{done:,} results so far"
+        there = (
+            f"{done:,} of {quantity(tasks, 'result')}"
+            if known
+            else f"{quantity(done, 'result')} so far"
+        )
         raise UsageError(
             f"{stage.name} of run {run.id} is not finished: {there};"
             f" `quire attach {run.id}` goes on with it"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from quire.domain.data import Json
+from quire.domain.quantities import quantity
 from quire.export.html_page import Tile, render_head, render_page, render_table, render_tiles
 from quire.planning.accuracy import FieldAccuracy, RunAccuracy, RunDifference, label_of
 from quire.planning.critic_agreement import JudgeAgreement, measure_agreement
@@ -29,7 +30,9 @@ def render_accuracy(
 def _render_head(runs: Sequence[RunAccuracy], gold: str) -> str:
     rows = max(run.rows for run in runs)
     fields = ", ".join(field.name for field in runs[0].fields)
-    return render_head("Accuracy", f"held against {gold}", [f"{rows:,} rows", f"fields: {fields}"])
+    return render_head(
+        "Accuracy", f"held against {gold}", [quantity(rows, "row"), f"fields: {fields}"]
+    )
 
 
 def _render_overview(runs: Sequence[RunAccuracy]) -> str:
@@ -172,8 +175,8 @@ def _render_judge(judge: JudgeAgreement) -> str:
 def _render_difference(found: RunDifference) -> str:
     return render_table(
         f"{found.second} beside {found.first}",
-        f"On the {found.rows:,} rows that both have. Difference: Newcombe's interval for pairs;"
-        " p: McNemar's test, adjusted for all fields by Holm's.",
+        f"On {quantity(found.rows, 'row')} that both have. Difference: Newcombe's interval for"
+        " pairs; p: McNemar's test, adjusted for all fields by Holm's.",
         ("Field", found.first, found.second, "Difference", "p", "p, adjusted"),
         [
             [

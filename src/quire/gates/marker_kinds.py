@@ -6,6 +6,7 @@ from decimal import Decimal
 from itertools import pairwise, takewhile
 
 from quire.domain.data import Json, JsonObject
+from quire.domain.quantities import quantity
 from quire.gates.gate_parameters import is_whole
 from quire.gates.marker_lines import (
     Decoded,
@@ -101,7 +102,7 @@ def _read_stages(lines: Sequence[str], size: int) -> list[Json] | Refusal:
         labels.add(label.casefold())
         stages.append(stage)
     if len(stages) != size:
-        return Refusal(f"rubric has {len(stages)} stages, not {size}")
+        return Refusal(f"rubric has {quantity(len(stages), 'stage')}, not {size}")
     return stages
 
 

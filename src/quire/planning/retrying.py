@@ -31,6 +31,7 @@ from quire.domain.fallbacks import Fallback
 from quire.domain.gates import Blame, Judgement, ResponseJudgement, Verdict
 from quire.domain.models import ModelFacts
 from quire.domain.policy import Policy
+from quire.domain.quantities import quantity
 from quire.domain.reasons import HoldCause
 from quire.planning.packing import half_of
 
@@ -263,7 +264,7 @@ def _limit_tries(again: AskAgain, task: TaskTries, policy: Policy) -> AskAgain |
         noun = "try" if again.tries == 1 else "tries"
         return GiveUp(tries=again.tries, error=f"{again.error} ({again.tries} {noun})")
     if task.calls >= policy.max_calls:
-        error = f"{again.error} (no acceptable answer in {task.calls} calls)"
+        error = f"{again.error} (no acceptable answer in {quantity(task.calls, 'call')})"
         return GiveUp(tries=again.tries, error=error)
     return again
 

@@ -93,7 +93,7 @@ def _check_room(tx: Transaction, reviewer: Reviewer) -> int:
     held = tx.reviews.count_leases(reviewer.name, reviewer.now)
     if held >= MOST_HELD:
         raise IllegalMove(
-            f"{reviewer.name} holds {held} items, and nobody holds more than {MOST_HELD}",
+            f"{reviewer.name} holds {held:,} items, and nobody holds more than {MOST_HELD:,}",
             "decide about some, or give them back",
         )
     return MOST_HELD - held

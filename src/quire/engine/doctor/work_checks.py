@@ -7,6 +7,7 @@ from quire.dispatch.runtime import dead_neighbours, host_name, living_workers
 from quire.domain.accounts import Level
 from quire.domain.batches import BatchView
 from quire.domain.models import Limits, ModelFacts
+from quire.domain.quantities import quantity
 from quire.domain.reasons import HoldCause, HoldKind
 from quire.domain.runs import Progress
 from quire.domain.states import BatchState
@@ -158,7 +159,7 @@ def check_limits(installation: Installation) -> Iterator[Finding]:
         known = narrowest_limits(said, stated.get(pool.model, Limits()))
         shown = f"{pool.model} ({whose})" if whose else pool.model
         rate = learnt.get(pool)
-        refused = f"; about {a_minute(rate):,} requests by its refusals" if rate else ""
+        refused = f"; about {quantity(a_minute(rate), 'request')} by its refusals" if rate else ""
         yield ok(f"{shown}: {_describe_limits(known, refill(level, known, now))}{refused}")
     if not pools:
         yield ok("none is known: no provider has stated any yet")

@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 from quire.domain.pricing import dollars
+from quire.domain.quantities import quantity
 from quire.domain.runs import Progress
 from quire.engine.html_tables import html_line
 
@@ -20,15 +21,15 @@ Watch = Callable[[Progress], None]
 
 def describe(now: Progress, before: Progress) -> str:
     """How a run stands, in a line, and what was spent since a moment before."""
-    parts = [f"run {now.run_id}: {now.done:,} of {_goal(now):,} rows"]
+    parts = [f"run {now.run_id}: {now.done:,} of {quantity(_goal(now), 'row')}"]
     if now.failed:
         parts.append(f"{now.failed:,} failed")
     if now.reused:
         parts.append(f"{now.reused:,} were answered before")
     calls = now.calls - before.calls
-    parts.append(f"{calls:,} call{'s' * (calls != 1)}")
+    parts.append(quantity(calls, "call"))
     if now.batches:
-        parts.append(f"{now.batches:,} batch{'es' * (now.batches != 1)} out")
+        parts.append(f"{quantity(now.batches, 'batch', 'batches')} out")
     earlier = f" ({dollars(before.cost_pico)} before)" if before.cost_pico else ""
     return " · ".join([*parts, dollars(now.cost_pico - before.cost_pico) + earlier])
 

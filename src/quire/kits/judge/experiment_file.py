@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from quire.domain.data import Json, dates_as_text
 from quire.domain.errors import Conflict, FileMistake, RecipeInvalid, UsageError
+from quire.domain.quantities import quantity
 from quire.gates.markers import MOST_STAGES
 from quire.kits.judge.evidence import EvidenceReader
 from quire.kits.judge.experiment import (
@@ -324,7 +325,7 @@ class _ExperimentReader:
             self.top.add_mistake("swaps", message)
         found = toml_tables(self.given["rubric"], "rubric", self.mistake_log)
         if len(found) != self.scale_size:
-            message = f"has {len(found)} stages, but scale_size is {self.scale_size}"
+            message = f"has {quantity(len(found), 'stage')}, but scale_size is {self.scale_size}"
             self.top.add_mistake("rubric", message)
         kept = [table.check(_SCALE_RULES, ("label", "criteria")) for table in found]
         return tuple(

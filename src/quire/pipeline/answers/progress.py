@@ -10,6 +10,7 @@ from quire.domain.errors import NotFound, PluginFailed, PluginMissing
 from quire.domain.groupings import OF_WHOLE_STAGE, Driver
 from quire.domain.ids import RunId
 from quire.domain.models import Limits
+from quire.domain.quantities import quantity
 from quire.domain.reasons import StageWait, WaitKind
 from quire.domain.runs import BATCH, Progress, RunStage, StageProgress, Stall, StallKind, Wishes
 from quire.domain.states import (
@@ -340,7 +341,7 @@ def _batch_reasons(tx: Transaction, found: Progress, workers: int, now: datetime
             continue
         wait = max(0.0, (view.next_at - now).total_seconds()) if view.next_at else 0.0
         problem = f" ({view.problem})" if view.problem else ""
-        calls = f"{view.rows:,} calls"
+        calls = quantity(view.rows, "call")
         next_look = f"next look in {wait:.0f} s" if wait else "its next look is now"
         if not wait and not workers:
             next_look = "its next look is due, and needs a worker: `quire work`"
@@ -391,7 +392,9 @@ def _full_batch_limits(tx: Transaction, model: str, limits: Limits) -> list[str]
     tokens = max((load.tokens for load in loads), default=0)
     why = []
     if limits.jobs and jobs >= limits.jobs:
-        why.append(f"{model} has {jobs:,} of {limits.jobs:,} batches to work off")
+        why.append(
+            f"{model} has {jobs:,} of {quantity(limits.jobs, 'batch', 'batches')} to work off"
+        )
     if limits.enqueued and tokens:
         why.append(f"{model} has {tokens:,} of {limits.enqueued:,} tokens to work off")
     return why

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from quire.domain.accounts import Account, Need, Pool, Rates
 from quire.domain.models import Limits, ModelFacts
+from quire.domain.quantities import quantity
 from quire.domain.requests import QueuedRequest
 from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import to_micros
@@ -219,7 +220,7 @@ def scarce_limits(
     for pool, kept in tx.levels.list_learnt_rates():
         rate = parse_rate(kept, to_micros(now)) if pool.model == facts.name else None
         if rate is not None and holds_back(rate):
-            said.add(f"about {a_minute(rate):,} requests")
+            said.add(f"about {quantity(a_minute(rate), 'request')}")
     return sorted(said)
 
 

@@ -61,7 +61,7 @@ async function look(run) {
   const { count, reject_cost: cost } = preview;
   const amount = count.toLocaleString("en");
   const left = preview.again ? ` ${preview.again.toLocaleString("en")} more were rejected and have come again: they are left out, look at them one by one (again=yes) or take them in (again=any).` : "";
-  words.textContent = (count ? `${amount} results.${left} ${count > 5 ? "Five of them, drawn at random:" : ""}` : `No result fits this filter.${left}`).trim();
+  words.textContent = (count ? `${count === 1 ? "1 result" : `${amount} results`}.${left} ${count > 5 ? "Five of them, drawn at random:" : ""}` : `No result fits this filter.${left}`).trim();
   sample.replaceChildren(...preview.sample.map(sampleLine));
   const [approve, reject, others] = buttons();
   approve.textContent = `Approve ${amount}`;

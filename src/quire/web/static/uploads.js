@@ -70,7 +70,7 @@ export async function bringIn(files, tell) {
   }
   const blocks = result.documents.reduce((sum, one) => sum + one.blocks, 0);
   const refused = result.refused.length ? `, ${result.refused.length} refused` : "";
-  tell(1, `${result.documents.length} of ${files.length} file${files.length === 1 ? "" : "s"} brought in, ${blocks.toLocaleString("en")} blocks${refused}`);
+  tell(1, `${result.documents.length} of ${files.length} file${files.length === 1 ? "" : "s"} brought in, ${blocks === 1 ? "1 block" : `${blocks.toLocaleString("en")} blocks`}${refused}`);
   return result;
 }
 
