@@ -1,5 +1,6 @@
 """A ledger from before reasons were values decides as it did: what logic reads is filled in."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -249,23 +250,26 @@ OLD_HOLDS = [  # as they were written before, with what they are taken for
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "detail", "cause"), OLD_HOLDS)
-def test_a_hold_from_before_has_its_cause(
-    old: OldLedger, kind: str, detail: str, cause: HoldCause | None
-) -> None:
-    place = run_with_ready_tasks(old.ledger, ["one"])
-    assert place.run == 1
-    old.raw.rows(
-        "INSERT INTO holds (run_id, kind, detail, since) VALUES (1, :kind, :detail, 1)",
-        kind=kind,
-        detail=detail,
-    )
+def test_holds_from_before_have_their_causes(old: OldLedger) -> None:
+    runs = [run_with_ready_tasks(old.ledger, ["one"], str(number)).run for number in range(15)]
+    told = [
+        (kind, re.sub(r"`quire (\w+) 1\b", rf"`quire \g<1> {run}", detail), cause)
+        for run, (kind, detail, cause) in zip(runs, OLD_HOLDS, strict=True)
+    ]
+    for run, (kind, detail, _) in zip(runs, told, strict=True):
+        old.raw.rows(
+            "INSERT INTO holds (run_id, kind, detail, since) VALUES (:run, :kind, :detail, 1)",
+            run=run,
+            kind=kind,
+            detail=detail,
+        )
 
     with old.upgrade().snapshot() as tx:
-        (hold,) = tx.holds.holds_of_run(place.run)
+        holds = [hold for run in runs for hold in tx.holds.holds_of_run(run)]
 
-    assert (hold.kind, hold.detail, hold.cause) == (kind, detail, cause)
-    assert hold.fields == ({"stage": "extract"} if kind == "stop_after" else {})
+    assert [(hold.kind, hold.detail, hold.cause) for hold in holds] == told
+    fields = [{"stage": "extract"} if kind == "stop_after" else {} for kind, _, _ in told]
+    assert [hold.fields for hold in holds] == fields
 
 
 def _insert(raw: Raw, table: str, **values: object) -> None:
@@ -324,27 +328,28 @@ def test_what_blocks_and_who_objected_is_known_of_tasks_from_before(old: OldLedg
     assert causes == ["taste objected", "tastes: of nothing"]
 
 
-@pytest.mark.parametrize(
-    ("problem", "trouble"),
-    [
-        ("", BatchTrouble.NONE),
-        ("a person must look", BatchTrouble.NEEDS_PERSON),
-        ("its key is missing", BatchTrouble.KEY_MISSING),
-        ("not found yet; it may still show", BatchTrouble.NOT_FOUND_YET),
-        ("500 broken", BatchTrouble.PROVIDER_SAID),
-    ],
-)
-def test_a_batch_from_before_that_is_in_trouble_is_not_waited_for(
-    old: OldLedger, problem: str, trouble: BatchTrouble
-) -> None:
-    batch = _new_draft(old.ledger)
-    _lose_batch(old.ledger, batch, "qfirst")
-    old.raw.rows("UPDATE batches SET problem = :problem", problem=problem)
+OLD_PROBLEMS = {  # of batches, as they were written before
+    "": BatchTrouble.NONE,
+    "a person must look": BatchTrouble.NEEDS_PERSON,
+    "its key is missing": BatchTrouble.KEY_MISSING,
+    "not found yet; it may still show": BatchTrouble.NOT_FOUND_YET,
+    "500 broken": BatchTrouble.PROVIDER_SAID,
+}
+
+
+def test_batches_from_before_that_are_in_trouble_are_not_waited_for(old: OldLedger) -> None:
+    for number, problem in enumerate(OLD_PROBLEMS):
+        batch = _new_draft(old.ledger, str(number))
+        _lose_batch(old.ledger, batch, f"q{number}")
+        old.raw.rows(
+            "UPDATE batches SET problem = :problem WHERE id = :id", problem=problem, id=batch
+        )
     old.raw.rows("UPDATE runs SET state = 'finished', ended_at = 1")
 
     ledger = old.upgrade()
 
-    assert old.raw.one("SELECT trouble FROM batches") == trouble
+    found = old.raw.rows("SELECT problem, trouble FROM batches ORDER BY id")
+    assert [tuple(row) for row in found] == list(OLD_PROBLEMS.items())
     with ledger.snapshot() as tx:
         waited_for = tx.views.count_uncollected_of_ended_runs()
-    assert waited_for == (not problem)
+    assert waited_for == 1  # the one without a problem

@@ -6,19 +6,22 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+COLD = (sys.executable, "-m", "quire")
+
 
 @contextmanager
-def start_server(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server in a process of its own, and its address."""
+def start_server(
+    folder: Path, *options: str, by: Sequence[str] = COLD
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server in a process of its own, and its address; `by` is how Quire starts."""
     kept = ("PATH", "PYTHONPATH", "TMPDIR", "HOME")
     environment = {name: os.environ[name] for name in kept if name in os.environ}
-    command = [sys.executable, "-m", "quire", *options]
     process = subprocess.Popen(
-        command,
+        [*by, *options],
         cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,
@@ -28,7 +31,7 @@ def start_server(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen
     try:
         yield process, _address(process)
     finally:
-        process.kill()
+        process.terminate()  # one that started warm could not pass on a kill
         process.wait()
         assert process.stdout is not None
         process.stdout.close()

@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -38,13 +37,13 @@ def test_one_command_is_a_working_installation(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("--demo",)])
-def test_a_port_in_use_is_told_in_one_line(tmp_path: Path, options: tuple[str, ...]) -> None:
-    with start_server(tmp_path, "--ledger", "a.db", "serve", "--port", "0", "--workers", "0") as (
-        _,
-        at,
-    ):
+def test_a_port_in_use_is_told_in_one_line(
+    tmp_path: Path, options: tuple[str, ...], warm: list[str]
+) -> None:
+    options_of_first = ("--ledger", "a.db", "serve", "--port", "0", "--workers", "0")
+    with start_server(tmp_path, *options_of_first, by=[*warm, "quire.cli"]) as (_, at):
         port = at.rpartition(":")[2]
-        command = [sys.executable, "-m", "quire", "--ledger", "b.db", "serve", "--port", port]
+        command = [*warm, "quire.cli", "--ledger", "b.db", "serve", "--port", port]
         command += options
         second = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
@@ -55,20 +54,21 @@ def test_a_port_in_use_is_told_in_one_line(tmp_path: Path, options: tuple[str, .
 
 
 @pytest.mark.parametrize("options", [("--host", "0.0.0.0"), ("--allow-host", "quire.example")])
-def test_nobody_serves_others_without_a_token(tmp_path: Path, options: tuple[str, ...]) -> None:
-    command = [sys.executable, "-m", "quire", "--ledger", "a.db", "serve", "--port", "0", *options]
+def test_nobody_serves_others_without_a_token(
+    tmp_path: Path, options: tuple[str, ...], warm: list[str]
+) -> None:
+    command = [*warm, "quire.cli", "--ledger", "a.db", "serve", "--port", "0", *options]
     refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
     assert refused.returncode == 2
     assert "quire token create" in refused.stderr
 
 
-def test_with_a_token_others_are_let_in(tmp_path: Path) -> None:
+def test_with_a_token_others_are_let_in(tmp_path: Path, warm: list[str]) -> None:
     made = subprocess.run(
         [
-            sys.executable,
-            "-m",
-            "quire",
+            *warm,
+            "quire.cli",
             "--ledger",
             "a.db",
             "token",
@@ -83,7 +83,8 @@ def test_with_a_token_others_are_let_in(tmp_path: Path) -> None:
         check=True,
     )
     options = ("--allow-host", "quire.example", "--workers", "0")
-    with start_server(tmp_path, "--ledger", "a.db", "serve", "--port", "0", *options) as (_, at):
+    serving = ("--ledger", "a.db", "serve", "--port", "0", *options)
+    with start_server(tmp_path, *serving, by=[*warm, "quire.cli"]) as (_, at):
         host = {"Host": "quire.example"}
         nobody, _ = fetch(f"{at}/v1/me", host)
         token = {"Authorization": f"Bearer {made.stdout.strip()}", **host}
