@@ -49,7 +49,8 @@ class Verdicts(NamedTuple):
     def scores(self) -> tuple[Score, ...]:
         return tuple(
             Score("m", sample, str(piece), decoded=True,
-                  stages=self.named(sample, piece, int(stage)), agreement=float(self.said[sample, piece]), truth=int(self.truths[piece]))
+                  stages=self.named(sample, piece, int(stage)),
+                  agreement=float(self.said[sample, piece]), truth=int(self.truths[piece]))
             for sample, row in enumerate(self.stages)
             for piece, stage in enumerate(row)
         )  # fmt: skip
