@@ -80,7 +80,8 @@ def test_without_any_key_it_says_what_to_do(ledger: Ledger, chosen: Choose) -> N
         anthropic, gemini = chosen(tx, key_search("anthropic")), chosen(tx, key_search("gemini"))
 
     assert refusal(anthropic) == (
-        "no key for anthropic: `quire keys add anthropic`, or set ANTHROPIC_API_KEY"
+        "no key for anthropic: `quire keys add anthropic` (with --person NAME: for runs of that"
+        " person alone), or set ANTHROPIC_API_KEY"
     )
     assert str(gemini.problem).endswith("or set GEMINI_API_KEY or GOOGLE_API_KEY")
 

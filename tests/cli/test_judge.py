@@ -348,7 +348,10 @@ def test_a_sweep_is_planned_run_and_compared_and_the_same_again_asks_nothing(pil
     assert "open pilot/experiment-sweep/comparison.html" in told.stdout
     assert [item["run_id"] for item in again["experiments"]] == [1, 2]
     assert again["varied"] == ["abstain_enabled"]
-    assert len(pilot.json("runs")) == 2
+    assert [item["recipe"] for item in pilot.json("runs")] == [
+        "judge-civil-order-pilot.no",
+        "judge-civil-order-pilot.yes",
+    ]
 
 
 def test_experiments_are_compared_by_file_or_number(pilot: Quire) -> None:

@@ -170,5 +170,5 @@ def test_without_any_key_a_vendor_s_own_address_is_never_called(
 
     held = quire(*RUN, "-m", OPENAI, code=4)
 
-    assert "no key for openai: `quire keys add openai`, or set OPENAI_API_KEY" in held.stderr
+    assert "no key for openai: `quire keys add openai` (with --person NAME:" in held.stderr
     assert {item["sent"] for item in quire.json("ledger", "1")} <= {0}  # packed at most

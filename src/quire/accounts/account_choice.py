@@ -158,7 +158,8 @@ def _choice_or_keyless(search: KeySearch, accounts: Sequence[Account]) -> Accoun
     if not search.needs_key:
         return AccountChoice((_keyless_account(search),))
     provider, usual = search.provider, " or ".join(variables_of(search.provider))
-    missing = f"no key for {provider}: `quire keys add {provider}`, or set {usual}"
+    adds = f"`quire keys add {provider}` (with --person NAME: for runs of that person alone)"
+    missing = f"no key for {provider}: {adds}, or set {usual}"
     return AccountChoice((), UsageError(missing))
 
 

@@ -27,6 +27,7 @@ UNITS = {
     EACH_SECTION: "section",
     EACH_PAGE: "page",
 }
+RUN_TITLE = "title"  # of a recipe's facts: what its run is called, where others bear its name
 EXTRACTION = "extract"  # the recipe that a schema alone is
 BLOCK, LEAVE_OUT = "block", "leave_out"  # what an input does that came to nothing
 

@@ -14,7 +14,7 @@ from quire.domain.fallbacks import KnownFallback
 from quire.domain.gates import NO_STRAYS, StrayIds
 from quire.domain.ids import DocumentId, RequestId, RunId, TaskId
 from quire.domain.models import ModelFacts
-from quire.domain.recipes import EACH_BLOCK, Recipe
+from quire.domain.recipes import EACH_BLOCK, RUN_TITLE, Recipe
 from quire.domain.requests import Turn
 from quire.domain.runs import Event, Progress, Run, Stall
 from quire.domain.states import RunState, TaskState
@@ -411,7 +411,9 @@ def _describe_blockers(key: tuple[str, str, str], tasks: Sequence[TaskId]) -> st
 
 
 def name_recipe(recipe: Recipe) -> str:
-    """What people call a recipe: of a single schema, the schema."""
+    """What people call a recipe: of a single schema, the schema; else its run's own title."""
+    if isinstance(title := recipe.facts.get(RUN_TITLE), str):
+        return title
     return recipe.stages[0].record.label if recipe.is_single_schema else recipe.name
 
 

@@ -12,7 +12,7 @@ from quire.domain.documents import unstored_document
 from quire.domain.errors import NotFound, UsageError
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.reasons import CRITIC_ERRORS
-from quire.domain.recipes import Recipe
+from quire.domain.recipes import RUN_TITLE, Recipe
 from quire.domain.runs import Run
 from quire.domain.states import TaskState
 from quire.engine import (
@@ -192,7 +192,10 @@ def _values(table: Sequence[Mapping[str, Json]]) -> Iterator[tuple[Json, ...]]:
 
 def _experiment_recipe(experiment: Experiment) -> Recipe:
     """The recipe of an experiment, with all that the run is to remember of it."""
-    return replace(recipe_of(experiment), facts={EXPERIMENT: experiment_to_json(experiment)})
+    facts: dict[str, Json] = {EXPERIMENT: experiment_to_json(experiment)}
+    if experiment.family:  # whose recipes have one name, so that answers are shared
+        facts[RUN_TITLE] = f"judge-{experiment.experiment_tag.lower()}"
+    return replace(recipe_of(experiment), facts=facts)
 
 
 def _load_experiment(engine: Engine, path: Path) -> Experiment:
