@@ -11,11 +11,13 @@ import numpy
 import pytest
 from numpy.typing import NDArray
 
-from quire.kits.judge.calibration import TRUTH, measure_calibration
+from quire.kits.judge.agreement import Display, measure_agreement
+from quire.kits.judge.calibration import OTHERS, TRUTH, measure_calibration
 from quire.kits.judge.contrast_families import find_family
 from quire.kits.judge.contrasts import QUESTIONS, Arm, compare
 from quire.kits.judge.correlations import estimate_correlation, moments
 from quire.kits.judge.drift import measure_drift
+from quire.kits.judge.evidence_figures import measure_evidence
 from quire.kits.judge.intervals import Estimate
 from quire.kits.judge.metrics import Score
 
@@ -128,6 +130,101 @@ def test_calibration_against_truth(design: Design, name: str) -> None:
         found = measure_calibration(_draw(design, chance).scores())
         (against,) = [item for item in found if item.against == TRUTH]
         covered.append(_covers(getattr(against, name), float(true)))
+
+    _check(covered)
+
+
+@pytest.mark.parametrize("name", ["said", "found", "excess", "brier", "correlation"])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_calibration_against_others(design: Design, name: str) -> None:
+    """The other model's verdicts are given: what is estimated is of one model beside these."""
+    chance = numpy.random.default_rng(16)
+    rival = _draw(design, chance, shift=-0.3).stages
+    many = _draw((MANY, *design[1:]), chance)
+    same = numpy.stack([(rival == stage).sum(0) / numpy.maximum(1, (rival > 0).sum(0))
+                        for stage in range(STAGES + 1)])  # fmt: skip
+    answered = many.stages > 0
+    pieces = numpy.broadcast_to(numpy.arange(design[1]), many.stages.shape)
+    said, agreed = many.said[answered], same[many.stages, pieces][answered]
+    true = {
+        "said": said.mean(),
+        "found": agreed.mean(),
+        "excess": (said - agreed).mean(),
+        "brier": ((said - agreed) ** 2).mean(),
+        "correlation": numpy.corrcoef(said, agreed)[0, 1],
+    }[name]
+    others = Verdicts(rival, numpy.zeros(rival.shape), numpy.ones(design[1], int)).scores()
+    given = [score._replace(model="rival", agreement=None, truth=None) for score in others]
+
+    covered = []
+    for _ in range(EXPERIMENTS):
+        found = measure_calibration([*_draw(design, chance).scores(), *given])
+        (against,) = [item for item in found if item.against == OTHERS and item.model == "m"]
+        covered.append(_covers(getattr(against, name), float(true)))
+
+    _check(covered)
+
+
+def _said_about(
+    samples: int, shift: float, spread: float, chance: numpy.random.Generator
+) -> list[Score]:
+    """What two models say of one piece of evidence, of which they think otherwise."""
+    return [
+        Score(model, sample, "e", decoded=True, stages=(int(stage),))
+        for model, centre in (("a", 0.0), ("b", shift))
+        for sample, stage in enumerate(
+            numpy.digitize(
+                centre + spread * chance.normal(size=samples) + chance.logistic(size=samples), EDGES
+            )
+            + 1
+        )
+    ]
+
+
+@pytest.mark.parametrize("shift", [1.0, 2.0])
+@pytest.mark.parametrize("samples", [10, 30])
+def test_divided_evidence(samples: int, shift: float) -> None:
+    chance = numpy.random.default_rng(17)
+    shares = []
+    for centre in (0.0, shift):
+        latent = centre + 0.5 * chance.normal(size=MANY * 10) + chance.logistic(size=MANY * 10)
+        shares.append(numpy.bincount(numpy.digitize(latent, EDGES), minlength=STAGES) / MANY / 10)
+    one, other = shares
+    true = (1 - one @ other) - (1 - (one @ one + other @ other) / 2)
+
+    covered = []
+    for _ in range(EXPERIMENTS):
+        (found,) = measure_evidence(_said_about(samples, shift, 0.5, chance), STAGES)
+        covered.append(_covers(found.divided, float(true)))
+
+    _check(covered)
+
+
+@pytest.mark.parametrize("samples", [10, 30])
+@pytest.mark.parametrize("name", ["positions_ordinal", "positions_nominal", "lines_above_stages"])
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_alphas_of_lines(share: float, name: str, samples: int) -> None:
+    """A judge that takes the line that a piece of evidence leans to, now and then, else a stage."""
+    chance = numpy.random.default_rng(18)
+
+    def measure(samples: int) -> Estimate:
+        orders = [tuple(int(s) + 1 for s in chance.permutation(STAGES)) for _ in range(samples)]
+        stages = _draw((samples, 10, 0.5), chance).stages
+        lines = chance.random(stages.shape) < share
+        scores = [
+            Score("m", sample, str(piece), decoded=True,
+                  stages=(orders[sample][piece % STAGES],) if lines[sample, piece]
+                  else (int(stage),) if stage else ())
+            for sample, row in enumerate(stages)
+            for piece, stage in enumerate(row)
+        ]  # fmt: skip
+        displays = {("m", n): Display(order, tuple("ABCD")) for n, order in enumerate(orders)}
+        (within,) = measure_agreement(scores, displays).within
+        found: Estimate = getattr(within, name)
+        return found
+
+    true = numpy.mean([measure(200).value for _ in range(5)])
+    covered = [_covers(measure(samples), float(true)) for _ in range(EXPERIMENTS)]
 
     _check(covered)
 

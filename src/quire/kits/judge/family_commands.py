@@ -71,10 +71,11 @@ def _write_page(
 
     written = write_comparison(comparison, to)
     clear = sum(bool(contrast.as_row()["excludes_zero"]) for contrast in comparison.contrasts)
+    standing = sum(bool(contrast.stands_out) for contrast in comparison.contrasts)
     outcome = (
         f"compared {quantity(len(comparison.arms), 'experiment')}"
         f" by {quantity(len(comparison.contrasts), 'contrast')}, {clear:,} with intervals"
-        f" without 0; open {written[0]}"
+        f" without 0, {standing:,} of which stand out among so many; open {written[0]}"
     )
     facts = {"folder": str(to), "files": [str(path) for path in written], **more}
     print_outcome(context, as_json, {**facts, **comparison.as_json()}, outcome)
