@@ -6,6 +6,7 @@ import pytest
 
 from quire.domain.errors import IllegalMove
 from quire.domain.ids import TaskId
+from quire.domain.recipes import Stage
 from quire.domain.states import RunState
 from quire.simulated.fault_scripts import NO_FAULTS
 from tests.ledger.raw import Raw
@@ -57,7 +58,7 @@ def test_an_approval_that_is_undone_leaves_the_result_unreviewed(world: Worlds) 
 
 @pytest.mark.parametrize("stages", [(SUMMARY,), (SUMMARY, POINTS)])
 def test_a_run_whose_only_rejection_is_undone_is_finished_again_without_a_worker(
-    world: Worlds, stages: tuple[object, ...]
+    world: Worlds, stages: tuple[Stage, ...]
 ) -> None:
     here = world()
     run = start_run(here, stages=stages, count=2)
