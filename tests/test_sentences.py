@@ -56,6 +56,7 @@ ALLOWED = {
     "gates/marker_kinds.py: _decode_quality": "a model's answer",
     "gates/marker_kinds.py: _decode_verdict": "a model's answer",
     "gates/marker_kinds.py: _separator_checks": "a model's answer",
+    "gates/marker_kinds.py: _without_articles": "a model's answer",
     "gates/marker_lines.py: split_remark": "a model's answer",
     # Only the form of what is shown depends on it.
     "cli/live_progress.py: __call__": "vendors' errors that differ in an id are shown once",

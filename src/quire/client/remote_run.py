@@ -83,9 +83,9 @@ class RemoteProgress:
         return self.state != RunState.RUNNING or bool(self.said["holds"])
 
 
-def hold_details(said: Mapping[str, Any]) -> tuple[str, ...]:
+def hold_details(run: Mapping[str, Any]) -> tuple[str, ...]:
     """What holds a run, as its server says, a sentence each."""
-    return tuple(hold["detail"] for hold in said["holds"]) if said["standing"] == "held" else ()
+    return tuple(hold["detail"] for hold in run["holds"]) if run["standing"] == "held" else ()
 
 
 class RunHeldRemotely(HeldError):

@@ -134,11 +134,21 @@ def _bias_charts(kind: str, found: Sequence[DisplayBias]) -> Iterator[Chart]:
     )
 
 
+LEAST_P = 0.001  # smaller ones are not told apart
+
+
 def p_words(p_value: float | None) -> str:
     """A probability as people write it."""
     if p_value is None:
         return "not testable"
-    return "p ≤ 0.001" if p_value <= 0.001 else f"p = {p_value:.3f}"
+    return f"p {'' if p_value <= LEAST_P else '= '}{p_number(p_value)}"
+
+
+def p_number(p_value: float | None) -> str:
+    """The same where its column says what it is."""
+    if p_value is None:
+        return "not testable"
+    return f"≤ {LEAST_P}" if p_value <= LEAST_P else f"{p_value:.3f}"
 
 
 def _draw_bias(found: Sequence[DisplayBias], label: str, axes: "Axes", theme: Theme) -> None:
