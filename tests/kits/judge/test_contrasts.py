@@ -67,7 +67,9 @@ def value(question: str, row: dict[str, Any], size: int) -> float | None:
         return float((np.mean(stages) - 1) / (size - 1))
     truth, chance = row["ground_truth_stage"], 1 / size
     right = float(list(stages) == [truth])
+    said = row["expert_agreement_prob"]
     return {
+        "critic_error": None if said is None else float((said - right) ** 2),
         "accuracy": right,
         "accuracy_above_chance": (right - chance) / (1 - chance),
         "stage_error": float(abs(np.mean(stages) - truth) / (size - 1)),

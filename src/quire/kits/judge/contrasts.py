@@ -123,6 +123,15 @@ QUESTIONS = (
         over_chance=True,
     ),
     Question(
+        "critic_error",
+        "Critics' error",
+        "Brier's score: mean square of what critics say less whether the verdict was right; 0 is"
+        " always sure and right, 0.25 what saying one half always gets.",
+        lambda score: _has_truth(score) and score.agreement is not None,
+        lambda score, size: ((score.agreement or 0.0) - _right(score, size)) ** 2,
+        same_scale=True,
+    ),
+    Question(
         "stage_error",
         "Distance from the truth",
         "Mean distance of a verdict from the right stage, as a share of the scale's length.",
