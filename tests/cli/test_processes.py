@@ -62,6 +62,23 @@ def test_an_interrupted_run_stops_cleanly_and_the_same_command_goes_on(
     assert ready.json(*command)["calls"] == 30
 
 
+def test_an_interrupted_draft_keeps_what_was_paid_for_and_the_same_command_takes_it(
+    quire: Quire, folder: Path, quick: list[str]
+) -> None:
+    (folder / "lease.md").write_text("The Tenant pays a rent of $1,450 a month, in advance.\n")
+    wish = ("schema", "draft", "party and amount", "-m", "simulated/small", "--from", "lease.md")
+    with start(*wish, program=quick, faults=f"latency=1,log={folder / 'calls'}") as process:
+        wait_for_call(folder / "calls", process)
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=PATIENCE)
+
+    assert (process.returncode, out) == (130, b"")
+    assert b"stopped, all answers are kept: the same command goes on, and pays nothing" in error
+    assert b"Traceback" not in error
+    assert [*json.loads(quire(*wish).stdout)["properties"]] == ["party", "amount"]
+    assert quire.json("spend")["total"]["calls"] == 1
+
+
 def test_a_run_that_somebody_works_on_is_running_and_then_stopped(
     ready: Quire, folder: Path, quick: list[str]
 ) -> None:

@@ -53,7 +53,11 @@ def draft(
     with engine_for(context, make=bool(documents)) as engine:
         over = _find_documents(engine, documents)
         funds = DraftFunds(max_cost, wallet, budget)
-        made = draft_schema(engine, wish, model, over, funds)
+        try:
+            made = draft_schema(engine, wish, model, over, funds)
+        except KeyboardInterrupt:
+            note("stopped, all answers are kept: the same command goes on, and pays nothing twice")
+            raise
         text = json.dumps(made.body, indent=2, ensure_ascii=False)
         if as_json:
             print_json(made.as_json())
