@@ -21,9 +21,9 @@ from quire.domain.runs import HeldError, Progress
 from quire.domain.states import RunState
 from quire.domain.wallets import EntryKind, Payment
 from quire.engine import RunHandle
-from quire.ledger.ledger import Ledger, open_ledger
+from quire.ledger.ledger import Ledger, Transaction, open_ledger
 from quire.ledger.statements import _split
-from quire.pipeline.calls.afford import reserve_funds
+from quire.pipeline.calls.afford import Purse, reserve_funds
 from quire.pipeline.calls.record import record_answers
 from quire.pipeline.calls.rescue import reclaim_expired_leases
 from quire.pipeline.commands.wallets import create_wallet, credit, fund_run
@@ -106,11 +106,12 @@ def test_what_was_just_answered_is_no_part_of_what_a_held_run_needs_money_for(
 ) -> None:
     here = world()
     here.ingest(sentences(52))
-    run = begin(here, budget=CALL * 7 // 10)  # one call at a time, and no second one
+    run = begin(here, budget=CALL * 3 // 10)  # it does not cover all
 
     held = until_rest(run)
 
-    assert (held.done, held.holds[0].fields["tasks"]) == (10, 42)
+    assert 0 < held.done < 52
+    assert held.holds[0].fields["tasks"] == 52 - held.done
 
 
 def test_status_says_that_calls_wait_for_money_that_others_have_reserved(world: Worlds) -> None:
@@ -127,7 +128,7 @@ def test_status_says_that_calls_wait_for_money_that_others_have_reserved(world: 
 
     assert re.fullmatch(
         r"calls wait for money: \$[\d.]+ of its budget is free, the next call reserves \$[\d.]+;"
-        r" 1 call that is out has \$[\d.]+ reserved, and what is not used comes back",
+        r" \d calls that are out have \$[\d.]+ reserved, and what is not used comes back",
         told[0],
     )
 
@@ -259,7 +260,7 @@ def test_what_a_dead_worker_had_free_goes_back(world: Worlds) -> None:
     run = begin(here, "team")
     with here.engine.ledger.transaction() as tx:
         worker = tx.workers.add_worker("elsewhere", 1, "0", NOW)
-        purse = reserve_funds(tx, _funded(run.id), run.id, worker, [queued(CALL)], NOW)
+        purse = reserve(tx, run.id, worker, [queued(CALL)])
         assert purse is not None
         tx.wallets.settle_slice(purse.slice_id, -CALL)
     taken = balance(here)
@@ -278,7 +279,7 @@ def test_an_idle_slice_is_recalled_before_a_run_is_held(world: Worlds) -> None:
     run = begin(here, "team")
     with here.engine.ledger.transaction() as tx:  # somebody took nearly all, and rests
         worker = tx.workers.add_worker("elsewhere", 1, "0", here.engine.runtime.now())
-        purse = reserve_funds(tx, _funded(run.id), run.id, worker, [queued(DOLLAR // 55)], NOW)
+        purse = reserve(tx, run.id, worker, [queued(DOLLAR // 55)])
         assert purse is not None
         tx.wallets.settle_slice(purse.slice_id, -purse.reserved)
 
@@ -297,9 +298,7 @@ def test_a_held_run_goes_on_when_another_gives_money_back(world: Worlds) -> None
     with here.engine.ledger.transaction() as tx:
         fund_run(tx, other.run, "team", None, NOW, new=True)
         worker = tx.workers.add_worker("elsewhere", 1, "0", here.engine.runtime.now())
-        purse = reserve_funds(
-            tx, _funded(other.run), other.run, worker, [queued(DOLLAR // 50)], NOW
-        )
+        purse = reserve(tx, other.run, worker, [queued(DOLLAR // 50)])
         assert purse is not None
         assert purse.calls == 1
     held = until_rest(waits)
@@ -338,19 +337,18 @@ def _reserve_at_once(postgres_ledger: Ledger) -> None:
         fund_run(tx, place.run, "team", 90 * CALL, NOW, new=True)
         ids = [tx.workers.add_worker("here", at, "0", NOW) for at in range(workers)]
 
-    def reserve(worker: WorkerId) -> int:
+    def reserve_often(worker: WorkerId) -> int:
         got = 0
         for _ in range(12):
             with postgres_ledger.transaction() as tx:
-                contexts = _funded(place.run)
-                purse = reserve_funds(tx, contexts, place.run, worker, [queued(CALL)] * 3, NOW)
+                purse = reserve(tx, place.run, worker, [queued(CALL)] * 3)
                 got += purse.calls if purse else 0
                 if tx.holds.holds_of_run(place.run):
                     break
         return got
 
     with ThreadPoolExecutor(workers) as pool:
-        got = sum(pool.map(reserve, ids))
+        got = sum(pool.map(reserve_often, ids))
 
     with postgres_ledger.snapshot() as tx:
         funds, wallet = tx.wallets.funds_of_run(place.run), tx.wallets.get_wallet("team")
@@ -381,10 +379,14 @@ def queued(reserve: int) -> QueuedRequest:
     return QueuedRequest(RequestId(1), LaneId(1), b"", 1, 1, 1, 1, reserve, 0, 0, None)
 
 
-def _funded(run: RunId) -> Contexts:
+def reserve(
+    tx: Transaction, run: RunId, worker: WorkerId, calls: list[QueuedRequest]
+) -> Purse | None:
+    """Reserve for calls of a run's first lane."""
     contexts = Contexts()
     contexts.funded_runs = {run}
-    return contexts
+    context = contexts.of_lane(tx, tx.requests.lanes_of_run(run)[0])
+    return reserve_funds(tx, contexts, context, worker, calls, NOW)
 
 
 def test_what_was_reserved_for_a_call_that_does_not_go_is_free_again(world: Worlds) -> None:

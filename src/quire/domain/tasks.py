@@ -44,6 +44,7 @@ class Member(NamedTuple):
     tries: int
     calls: int
     pack_cap: int
+    output_floor: int  # not 0 once its answer was cut off
 
     @property
     def current(self) -> bool:

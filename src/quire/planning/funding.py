@@ -1,10 +1,19 @@
 """Funding: how many of the next calls some money covers, how large a slice is, what is missing."""
 
+import math
 from collections.abc import Sequence
 from itertools import accumulate
 
+from quire.domain.pricing import DOLLAR
+
 SLICE_GROUPS = 8  # groups of calls that a slice is to last for: so often a wallet's row is written
 FAIR_SHARE = 8  # a slice takes at most this part of what is left, beyond what is needed now
+ROOM_PERCENT = 125  # of what answers took before: so long they may be where money is short
+AFTER_CUT = 4  # times as much after each call, once an answer was cut off
+MOST_CUTS = 10  # by then it is as much as any model writes
+LEAST_OUTPUT = 64  # tokens: no call is allowed less
+SPARE_PERCENT = 125  # of what the rest of a run will probably cost: what it is said to need
+SAID_TO = DOLLAR // 10_000  # rounded up to this: people pay in what they read
 
 
 def count_affordable(reserves: Sequence[int], money: int) -> int:
@@ -21,9 +30,22 @@ def slice_size(needed: int, group: int, available: int) -> int:
     return min(available, max(needed, min(SLICE_GROUPS * group, available // FAIR_SHARE)))
 
 
-def missing_funds(owed: int, per_task: int, next_call: int, available: int) -> int:
+def tight_output(usual: Sequence[int], cut: int) -> int:
+    """Output tokens to allow a call where money is short, by what its tasks usually write.
+
+    The usual is the 90th percentile. A quarter more is allowed, and as much again as one task
+    writes: together tasks hardly write twice as much as they did, one alone may. An answer that
+    was cut off gets four times as much with each call (`cut`), so that it is whole in the end.
+    """
+    allowed = math.ceil(sum(usual) * ROOM_PERCENT / 100) + max(usual)
+    growth: int = AFTER_CUT ** min(cut, MOST_CUTS)
+    return max(LEAST_OUTPUT, allowed) * growth
+
+
+def missing_funds(rest: int, next_call: int, available: int) -> int:
     """How much more a run needs to go to its end, as far as that is known.
 
-    So many tasks cost what those before them did; the last call is reserved for at its most.
+    The rest costs about so much, and some to spare; the last call is reserved for at its most.
     """
-    return owed * per_task + next_call - available
+    missing = math.ceil(rest * SPARE_PERCENT / 100) + next_call - available
+    return -(-missing // SAID_TO) * SAID_TO

@@ -167,6 +167,10 @@ class Requests(Table):
         """Calls of a run that are out."""
         return self._count("count_calls_in_flight", run=run)
 
+    def unsent_requests(self, lane: LaneId) -> list[RequestId]:
+        """Queued requests of a lane that were never sent."""
+        return self._column("unsent_requests", lane=lane)
+
     def outdated_requests(self, lane: LaneId, render_version: int) -> list[RequestId]:
         """Unsent requests that an older Quire rendered."""
         return self._column("outdated_requests", lane=lane, version=render_version)

@@ -102,7 +102,7 @@ def _fill_batch(
         return NOTHING_DRAFTED
     if found is None and _must_wait(tx, context, terms, limits, allowance, loads[0]):
         return DraftResult(waiting=True)
-    purse = reserve_funds(tx, contexts, context.run_id, BATCHES, queued, now)
+    purse = reserve_funds(tx, contexts, context, BATCHES, queued, now)
     queued = queued[: purse.calls] if purse else queued
     if found is None:
         if not queued:  # nothing of it is affordable now

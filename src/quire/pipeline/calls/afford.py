@@ -3,7 +3,10 @@
 Every call reserves the most that it may cost before it is sent, so only the first calls of a queue
 that are covered go. Where some are not, what other slices have free is taken back first. If then
 nothing is covered, calls that are out may still release something, because they cost less than was
-reserved for them: they are waited for. With nothing out only a person helps, and the run is held.
+reserved for them: they are waited for. With nothing out, the queue goes back and is packed again,
+into calls that the money covers (`packs.py`). Only where the first call could not be any smaller
+is the run held: then a person has to help. All of that is read from the ledger, nothing remembered:
+a process that dies anywhere in it leaves what the next one goes on with.
 """
 
 from collections.abc import Sequence
@@ -13,13 +16,15 @@ from typing import NamedTuple
 from quire.domain.ids import RunId, SliceId, WorkerId
 from quire.domain.reasons import HoldCause
 from quire.domain.requests import QueuedRequest
-from quire.domain.states import TASK, TASK_OWED
-from quire.domain.wallets import BATCHES, EntryKind, Slice
+from quire.domain.states import TASK_OWED
+from quire.domain.wallets import BATCHES, EntryKind, RunFunds, Slice
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.funds import grant, recall_idle, take_available
-from quire.pipeline.calls.record import hold_run
-from quire.pipeline.contexts import Contexts
-from quire.planning.failure_limits import EXPECTED
+from quire.pipeline.calls.learn import learn_sizes
+from quire.pipeline.calls.packs import may_shrink
+from quire.pipeline.calls.record import drop_requests, hold_run
+from quire.pipeline.calls.rest_costs import rest_of_run
+from quire.pipeline.contexts import Contexts, LaneContext
 from quire.planning.funding import count_affordable, missing_funds, slice_size
 
 # a claim may have begun before its run was given a budget: so long is looked for what it sent
@@ -32,17 +37,23 @@ class Purse(NamedTuple):
     slice_id: SliceId
     calls: int
     reserved: int
+    repacked: bool = False  # none was covered: they are packed again, and soon go
 
 
 def reserve_funds(
     tx: Transaction,
     contexts: Contexts,
-    run: RunId,
+    context: LaneContext,
     holder: WorkerId,
     queued: Sequence[QueuedRequest],
     now: datetime,
 ) -> Purse | None:
-    """Reserve for the next calls, as many as are covered; None where nothing bounds the run."""
+    """Reserve for a lane's next calls, as many as are covered; None where nothing bounds its run.
+
+    Where not even one is, and nothing will release money, they are packed again, or the run is
+    held.
+    """
+    run = context.run_id
     if not queued or run not in contexts.funded_runs:
         return None
     reserves = [request.reserve for request in queued]
@@ -51,8 +62,14 @@ def reserve_funds(
     if known is not None:
         return Purse(known, len(queued), total)
     purse = _lease_slice(tx, run, holder, reserves, now)
-    if not purse.calls:
-        _wait_or_hold(tx, run, purse.slice_id, queued[0], now)
+    if purse.calls or not (lack := _lack_of_funds(tx, run, purse.slice_id)):
+        return purse
+    first, known_sizes = queued[0], learn_sizes(tx, contexts, context, 0)
+    if may_shrink(tx, context, known_sizes, first):
+        drop_requests(tx, tx.requests.unsent_requests(context.lane_id))
+        tx.notify()
+        return purse._replace(repacked=True)
+    _hold_for_funds(tx, contexts, run, lack, first, now)
     return purse
 
 
@@ -110,30 +127,44 @@ def _is_wallet_short(available: tuple[int, int]) -> bool:
     return wallet <= budget
 
 
-def _wait_or_hold(
-    tx: Transaction, run: RunId, own: SliceId, first: QueuedRequest, now: datetime
-) -> None:
-    """Wait for what calls that are out release; hold a run that has none."""
+class _Lack(NamedTuple):
+    """What a run has that does not cover its next call, with nothing to wait for."""
+
+    free: int  # picodollars
+    by_wallet: bool  # its wallet has less than its budget leaves it
+    funds: RunFunds
+
+
+def _lack_of_funds(tx: Transaction, run: RunId, own: SliceId) -> _Lack | None:
+    """What a run that covers no call has; None where others will release something."""
     funds = tx.wallets.funds_of_run(run)
     assert funds is not None
     available = take_available(tx, funds)
-    wallet = funds.wallet_id if _is_wallet_short(available) else None
+    by_wallet = _is_wallet_short(available)
+    wallet = funds.wallet_id if by_wallet else None
     if tx.wallets.has_calls_out(run) or tx.wallets.free_in_slices(run, wallet, own):
-        return
-    counts = tx.tallies.tallies_of_run(run)
+        return None
+    piece = next(piece for piece in tx.wallets.slices_of_run(run) if piece.id == own)
+    return _Lack(min(available) + max(0, piece.free), by_wallet and wallet is not None, funds)
+
+
+def _hold_for_funds(
+    tx: Transaction,
+    contexts: Contexts,
+    run: RunId,
+    lack: _Lack,
+    first: QueuedRequest,
+    now: datetime,
+) -> None:
+    rest, counts = rest_of_run(tx, contexts, run), tx.tallies.tallies_of_run(run)
     # what is answered and not judged yet is paid, and hardly owed any more
     owed = sum(counts.get(state, 0) for state in TASK_OWED) - tx.wallets.tasks_to_settle(run)
-    ended = sum(counts.get(state, 0) for state in TASK.states) - owed
-    spent = counts.get("cost", 0) + counts.get("presumed", 0)
-    if not (ended and spent):  # nothing is known but what was forecast of those that are packed
-        ended, spent = counts.get("packed_tasks", 0), counts.get(EXPECTED, 0)
-    per_task = spent // ended if ended else 0
     facts: dict[str, str | int] = {
-        "missing": missing_funds(owed, per_task, first.reserve, min(available)),
+        "missing": missing_funds(rest.cost, max(first.reserve, rest.largest_call), lack.free),
         "tasks": owed,
         "least": first.reserve,
     }
-    if wallet is not None:
-        hold_run(tx, run, HoldCause.WALLET_EMPTY, now, wallet=funds.wallet or "", **facts)
+    if lack.by_wallet:
+        hold_run(tx, run, HoldCause.WALLET_EMPTY, now, wallet=lack.funds.wallet or "", **facts)
     else:
-        hold_run(tx, run, HoldCause.BUDGET_SPENT, now, budget=funds.budget or 0, **facts)
+        hold_run(tx, run, HoldCause.BUDGET_SPENT, now, budget=lack.funds.budget or 0, **facts)

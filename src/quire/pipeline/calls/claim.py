@@ -151,14 +151,16 @@ def _next_requests(
     room = likely_room(contexts, context, pool, now)
     waiting = tx.requests.sendable_requests(context.lane_id, min(most, room + 1), now)
     wanted = [context.with_reserve(request) for request in waiting[:room]]
-    purse = reserve_funds(tx, contexts, context.run_id, sender.worker, wanted, now)
+    purse = reserve_funds(tx, contexts, context, sender.worker, wanted, now)
     queued = wanted[: purse.calls] if purse else wanted
     admission = reserve_limits(tx, contexts, context, pool, queued, now)
     needs = admission.needs if admission else ()
     count = admission.calls if admission else len(queued)
     more = len(waiting) >= min(most, room + 1) or count < len(queued)  # waits to go
     rest, unheard = admission.rest if admission and more else NO_REST, False
-    if len(queued) < len(wanted):  # until calls that are out release something
+    if purse and purse.repacked:  # smaller ones come in a moment
+        rest = NO_REST
+    elif len(queued) < len(wanted):  # until calls that are out release something
         rest = LONGEST_REST
     elif admission:
         unheard = admission.unheard

@@ -30,6 +30,14 @@ from quire.ledger.ledger import Transaction
 from quire.ledger.tables.attempts import OpenAttempts
 
 NO_BOUND = 2**62  # picodollars: nothing bounds what is left
+NO_SLICE = SliceId(0)
+
+
+class Spendable(NamedTuple):
+    """What a run may reserve now."""
+
+    free: int  # picodollars
+    calls_out: bool  # some are out, and will release something
 
 
 class Change(NamedTuple):
@@ -79,6 +87,18 @@ def take_available(tx: Transaction, funds: RunFunds) -> tuple[int, int]:
     wallet = NO_BOUND if funds.wallet_id is None else tx.wallets.take_wallet(funds.wallet_id)
     budget, granted = tx.wallets.take_granted(funds.run_id)
     return wallet, NO_BOUND if budget is None else budget - granted
+
+
+def spendable(tx: Transaction, run: RunId) -> Spendable:
+    """What a run may reserve now, and whether calls that are out will release more."""
+    funds = tx.wallets.funds_of_run(run)
+    if funds is None:
+        return Spendable(NO_BOUND, calls_out=False)
+    wallet = tx.wallets.get_wallet(funds.wallet) if funds.wallet else None
+    bounds = [wallet.balance] if wallet else []
+    bounds += [funds.budget - funds.granted] if funds.budget is not None else []
+    free = min(bounds, default=NO_BOUND) + tx.wallets.free_in_slices(run, None, NO_SLICE)
+    return Spendable(free, calls_out=tx.wallets.has_calls_out(run))
 
 
 def settle_answers(

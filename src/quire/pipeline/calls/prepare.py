@@ -27,7 +27,9 @@ from quire.pipeline.calls.admit import NO_LIMIT
 from quire.pipeline.calls.compress import prompt_bytes, prompt_room_of
 from quire.pipeline.calls.continue_answers import queue_continuations
 from quire.pipeline.calls.failure_holds import check_failures
+from quire.pipeline.calls.funds import spendable
 from quire.pipeline.calls.learn import learn_sizes
+from quire.pipeline.calls.packs import Pack, fit_packs, form_packs, output_limit, sent_bytes
 from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.record import drop_requests, hold_run
 from quire.pipeline.calls.render import GatheredTasks, gather_ready, prompt_of
@@ -35,20 +37,13 @@ from quire.pipeline.contexts import Contexts, LaneContext, Sizes
 from quire.planning.failure_limits import EXPECTED, FIRST_CALLS, NEVER, REUSED
 from quire.planning.history import turn_bytes
 from quire.planning.job_forecasts import EARLY_TASKS
-from quire.planning.packing import pack
 from quire.planning.rendering import (
     RENDER_VERSION,
-    item_bytes,
-    items_bytes,
     pack_bytes,
     rendered_hash,
     wire_ids,
 )
 from quire.planning.sizing import (
-    bound_tokens,
-    limit_alone,
-    max_tokens,
-    output_estimates,
     prompt_room,
     prompt_tokens,
 )
@@ -58,13 +53,6 @@ ANSWER, REPAIR = RequestKind.ANSWER.value, RequestKind.REPAIR.value
 REFILL_AFTER = 7  # of these have gone: one call for each in flight is left
 FIRST_PACKS = 2 * FIRST_CALLS  # out at most, while no answer was accepted yet
 GROUP = 2048  # tasks packed in one transaction, unless the calls in flight alone need more
-
-
-class Pack(NamedTuple):
-    """Tasks that share a request."""
-
-    tasks: list[ReadyTask]
-    estimates: Sequence[int]  # of each one's output, in tokens, as far as it is to be allowed
 
 
 class SharedTasks(NamedTuple):
@@ -125,10 +113,24 @@ def prepare(
     shared = share(tx, context, gathered, ready, now)
     # few may be left of those that were looked at: they wait for the next, to share their call
     left = shared.moved > 0 and len(gathered.tasks) == room
-    packs = _packs(context, sizes, shared.asked, more=more, left=left)[: slots - continued]
-    if packs:
+    formed = form_packs(context, sizes, shared.asked, more=more, left=left)
+    if packs := _fit_money(tx, contexts, context, formed, gathered)[: slots - continued]:
         _queue(tx, contexts, context, packs, gathered)
     return continued + len(packs) + shared.moved
+
+
+def _fit_money(
+    tx: Transaction,
+    contexts: Contexts,
+    context: LaneContext,
+    packs: Sequence[Pack],
+    gathered: GatheredTasks,
+) -> Sequence[Pack]:
+    """Calls that the rest of a run's money covers, where that is bounded and short."""
+    if not packs or context.run_id not in contexts.funded_runs:
+        return packs
+    known = contexts.sizes[context.stage_id, context.model_no]
+    return fit_packs(context, known, packs, gathered, spendable(tx, context.run_id))
 
 
 def _slots(tx: Transaction, context: LaneContext, queue: int) -> int:
@@ -253,32 +255,6 @@ def _give_up_oversized(
     tx.tasks.move_tasks(TaskMove.GIVE_UP, [note.id for note in notes], [TaskState.READY])
 
 
-def _packs(
-    context: LaneContext,
-    known: Sizes,
-    ready: list[ReadyTask],
-    *,
-    more: bool,
-    left: bool,
-) -> list[Pack]:
-    """Pack tasks by their sizes; a last pack that more tasks could fill waits."""
-    shape, most = context.output_shape, context.facts.max_output
-    sizes = [task.json_bytes for task in ready]
-    inputs = [bound_tokens(item_bytes(size)) for size in sizes]
-    outputs = output_estimates(shape, sizes, known.learned, most)
-    allowed = outputs
-    if known.learned is not None:  # a limit costs nothing, and an answer cut off is paid twice
-        allowed = list(map(max, outputs, output_estimates(shape, sizes, None, most)))
-    caps = [task.pack_cap for task in ready]
-    packs: list[Pack] = []
-    done = 0
-    for members in pack(zip(count(), inputs, outputs, caps), known.budget or context.budget):
-        cut = slice(done, done + len(members))  # packs keep the order
-        packs.append(Pack(ready[cut], allowed[cut]))
-        done = cut.stop
-    return packs[:-1] if left or (more and len(packs) > 1) else packs
-
-
 def _queue(
     tx: Transaction,
     contexts: Contexts,
@@ -334,7 +310,7 @@ def _request(
     named: tuple[RequestId, Sequence[str]],
     before: tuple[str | None, tuple[Turn, ...]],
 ) -> NewRequest:
-    stage, facts, tasks = context.stage, context.facts, packed.tasks
+    stage, tasks = context.stage, packed.tasks
     reasons, turns = before
     request, names = named
     if stage.schema is None:
@@ -342,16 +318,13 @@ def _request(
     else:
         rendered = pack_bytes(prompt_of(context, reasons), names, tasks)
     user = rendered.decode()
-    floor = max([task.output_floor for task in tasks])
-    limit = max_tokens(packed.estimates, facts, limit_alone(stage), floor)
+    limit = output_limit(context, packed)
     content_bytes = sum([task.json_bytes for task in tasks])
-    sent_bytes = context.prefix_bytes + items_bytes(len(tasks), content_bytes) + len(reasons or "")
-    sent_bytes += turn_bytes(turns)
     digest = rendered_hash(context.request_head(limit).payload_head, rendered, turns)
     if context.route != BATCH:  # a batch is written later, and may be larger than memory
         contexts.prepared_texts[digest] = CallText(user, turns)
     per_byte = contexts.sizes[context.stage_id, context.model_no].per_byte
-    most_input = context.most_tokens(sent_bytes, per_byte)
+    most_input = context.most_tokens(sent_bytes(context, tasks, reasons, turns), per_byte)
     reserve = context.most_cost(most_input, limit)
     return NewRequest(
         request,

@@ -9,10 +9,10 @@ ORDER BY q.id LIMIT :limit FOR NO KEY UPDATE OF q SKIP LOCKED
 -- name: take_members
 -- The members of some requests, locked in key order so that two settlers cannot deadlock. One look-up a member, whatever
 -- the planner believes: without statistics it would read all tasks.
-SELECT rt.request_id, rt.ordinal, rt.wire_id, rt.version, t.id, t.stage_id, t.state, t.version, t.tries, t.calls, t.pack_cap
+SELECT rt.request_id, rt.ordinal, rt.wire_id, rt.version, t.id, t.stage_id, t.state, t.version, t.tries, t.calls, t.pack_cap, t.output_floor
 FROM (SELECT request_id, ordinal, wire_id, version, task_id FROM request_tasks
     WHERE request_id IN (:ids...) ORDER BY task_id, request_id OFFSET 0) AS rt
-CROSS JOIN LATERAL (SELECT id, stage_id, state, version, tries, calls, pack_cap FROM tasks
+CROSS JOIN LATERAL (SELECT id, stage_id, state, version, tries, calls, pack_cap, output_floor FROM tasks
     WHERE id = rt.task_id AND workspace_id = :workspace OFFSET 0 FOR NO KEY UPDATE) AS t
 
 -- name: count_sendable_members
@@ -33,3 +33,7 @@ WHERE rt.request_id IN (:ids...) ORDER BY rt.request_id, rt.ordinal
 -- name: calls_after
 -- In the order of the index: an equal lane would let it walk through the calls of other runs by their key.
 SELECT id FROM requests WHERE (lane_id + 0, id) > (:lane, :after) AND lane_id + 0 <= :lane ORDER BY lane_id + 0, id LIMIT :limit
+
+-- name: unsent_requests
+-- Whoever has taken some may wait for money that this transaction holds: those are left alone.
+SELECT q.id FROM requests q WHERE q.lane_id = :lane AND q.state = 'queued' AND q.sent = 0 ORDER BY q.id FOR NO KEY UPDATE SKIP LOCKED

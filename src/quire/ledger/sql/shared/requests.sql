@@ -85,7 +85,7 @@ WHERE rt.request_id IN (:ids...) ORDER BY rt.request_id, rt.ordinal
 
 -- name: take_members
 -- The members of some requests as they stand now.
-SELECT rt.request_id, rt.ordinal, rt.wire_id, rt.version, t.id, t.stage_id, t.state, t.version, t.tries, t.calls, t.pack_cap
+SELECT rt.request_id, rt.ordinal, rt.wire_id, rt.version, t.id, t.stage_id, t.state, t.version, t.tries, t.calls, t.pack_cap, t.output_floor
 FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
 WHERE rt.request_id IN (:ids...) ORDER BY rt.request_id, rt.ordinal
 
@@ -125,6 +125,10 @@ ORDER BY q.id
 -- name: count_calls_in_flight
 SELECT count(*) FROM attempts a JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id
 WHERE a.state = 'open' AND a.worker_id IS NOT NULL AND l.workspace_id = :workspace AND l.run_id = :run
+
+-- name: unsent_requests
+-- Requests of a lane that were never sent.
+SELECT q.id FROM requests q WHERE q.lane_id = :lane AND q.state = 'queued' AND q.sent = 0 ORDER BY q.id
 
 -- name: outdated_requests
 -- Unsent requests of an older rendering.

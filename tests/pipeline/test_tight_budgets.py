@@ -1,0 +1,102 @@
+"""Budgets close to what a run costs: calls are made to fit them, and what is missing is told."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from quire.domain.pricing import DOLLAR
+from quire.domain.recipes import Recipe
+from quire.domain.runs import Progress
+from quire.domain.states import RunState
+from quire.domain.wording import needs_text
+from quire.engine import RunHandle
+from tests.crash.test_recipe_simulation import fill, simulated_recipe
+from tests.pipeline.recipe_stages import SMALL
+from tests.pipeline.test_continuation import essay
+from tests.world import METADATA, World, sentences, until_rest
+
+Worlds = Callable[..., World]
+
+
+def assert_books_balance(here: World) -> None:
+    """Every grant and slice is what it should be."""
+    with here.engine.ledger.snapshot() as tx:
+        assert tx.checks.unbalanced_runs() == []
+        assert tx.checks.unbalanced_slices() == []
+
+
+def pay_what_it_says(run: RunHandle, budget: int, held: Progress) -> int:
+    """Raise a held run's budget by what it reads that it needs; returns the new budget."""
+    said = needs_text(held.holds[0].fields)
+    more = re.findall(r"\$([\d.]+) more", said)
+    enough = budget + int(Decimal(more[0]) * DOLLAR)
+    run.resume(budget_usd=str(Decimal(enough) / DOLLAR))
+    return enough
+
+
+@pytest.mark.parametrize(("pack", "percent"), [(10, 110), (10, 150), (1, 110)])
+def test_a_budget_just_above_what_a_run_costs_lets_it_go_to_its_end(
+    world: Worlds, pack: int, percent: int
+) -> None:
+    here = world()
+    here.ingest(sentences(97))
+    policy: Any = {"pack_size": pack, "reuse": False}
+    order = here.engine.orders.resolve(schema=METADATA, model="simulated/small", policy=policy)
+    cost = here.engine.start(order).wait().cost_pico
+    budget = cost * percent // 100
+
+    after = until_rest(here.engine.start(replace(order, budget=budget, new=True)))
+
+    assert (after.done, after.state) == (97, RunState.FINISHED)
+    assert after.cost_pico <= budget
+    assert_books_balance(here)
+
+
+@pytest.mark.parametrize("percent", [25, 60, 100])
+def test_what_a_held_run_says_it_needs_is_enough(world: Worlds, percent: int) -> None:
+    here = world()
+    here.ingest(sentences(97))
+    policy: Any = {"pack_size": 10, "reuse": False}
+    order = here.engine.orders.resolve(schema=METADATA, model="simulated/small", policy=policy)
+    cost = here.engine.start(order).wait().cost_pico
+    budget = cost * percent // 100
+    run = here.engine.start(replace(order, budget=budget, new=True))
+
+    held = until_rest(run)
+    enough = pay_what_it_says(run, budget, held)
+    after = until_rest(run)
+
+    assert 0 < held.done < 97
+    assert held.cost_pico <= budget
+    assert (after.done, after.state) == (97, RunState.FINISHED)
+    assert after.cost_pico <= enough
+    assert_books_balance(here)
+
+
+@pytest.mark.parametrize(
+    ("stages", "percent"),
+    [(simulated_recipe(), 5), (simulated_recipe(), 95), (essay(60), 30)],
+)
+def test_stages_and_continuations_to_come_are_in_what_a_run_says_it_needs(
+    world: Worlds, stages: Recipe, percent: int
+) -> None:
+    here = world()
+    fill(here)
+    asked: Any = {"recipe": stages, "model": SMALL, "pack_size": 4, "reuse": False}
+    asked["max_continuations"] = 9
+    cost = until_rest(here.engine.run(**asked)).cost_pico
+    budget = cost * percent // 100
+    run = here.engine.run(**asked, budget_usd=str(Decimal(budget) / DOLLAR), new=True)
+
+    held = until_rest(run)
+    enough = pay_what_it_says(run, budget, held)
+    after = until_rest(run)
+
+    assert held.state == RunState.RUNNING
+    assert (after.state, after.holds) == (RunState.FINISHED, ())
+    assert after.cost_pico <= enough
+    assert_books_balance(here)
