@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from quire.cli import app
 from quire.cli.batches import _NARROWING as OF_BATCHES
 from quire.cli.printing import Cell, Narrowing, moment, narrow_table
 from quire.cli.rehearse import _NARROWING as OF_REHEARSALS
@@ -85,6 +87,21 @@ def test_a_run_is_one_line_at_80_columns(ready: Quire, monkeypatch: pytest.Monke
     assert lines[3:] == ["", "simulated: no money was spent"]
     assert "…" not in lines[2]
     assert lines[2].split()[:4] == ["1", "finished", "clauses", "small"]
+
+
+def test_keys_of_persons_keep_their_names_at_80_columns(
+    ready: Quire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for provider, whose in (("anthropic", ()), ("openai", ("--person", "ada"))):
+        added = ["keys", "add", provider, "--stdin", *whose]
+        assert CliRunner().invoke(app, added, input="sk-abc-123456789012345678").exit_code == 0
+
+    heading, _, *rows = ready("keys", "list").stdout.splitlines()
+
+    assert heading.split() == ["provider", "name", "of", "key", "from", "state", "since", "reason"]
+    assert [row.split()[:2] for row in rows] == [["anthropic", "default"], ["openai", "default"]]
+    assert all(len(row) <= 80 and row.count("…") == 1 for row in rows)  # of the key itself
 
 
 def test_a_probe_fits_80_columns(ready: Quire, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quire.cli.options import AsJson, argument, flag, option
-from quire.cli.printing import moment, note, print_json, print_list, say
+from quire.cli.printing import (
+    Cell,
+    Narrowing,
+    clip,
+    note,
+    print_json,
+    print_table,
+    say,
+    shorter,
+)
 from quire.cli.session import SOME_FAILED, engine_for, print_outcome
 from quire.domain.errors import UsageError
 from quire.domain.plain_text import plain_text
@@ -17,6 +26,11 @@ if TYPE_CHECKING:
     from quire.engine import KeyCheck, KnownKey
 
 MAX_KEY_BYTES = 65536  # bytes
+_NARROWING: tuple[Narrowing, ...] = (
+    ("since", shorter),
+    ("since", None),
+    ("name", lambda name: clip(name, 24)),
+)
 
 app = typer.Typer(
     help="Keep the keys of providers, encrypted.",
@@ -92,18 +106,24 @@ def list_all(context: typer.Context, as_json: AsJson = False) -> None:
     for problem in problems:
         note(f"quire: {problem}")
     whose = ("of",) if any(known.person for known in found) else ()
-    columns = ("provider", "~name", *whose, "key", "from", "state", "since", "*reason")
+    columns = ("provider", "name", *whose, "key", "from", "state", "since", "*reason")
     nothing = "no keys yet; `quire keys add PROVIDER` keeps one"
     listed = [known._asdict() | {"state": known.standing} for known in found]
     rows = (_key_row(known, with_person=bool(whose)) for known in found)
-    print_list(as_json, listed, nothing, columns, rows)
+    if as_json:
+        print_json(listed)
+    elif found:
+        print_table(columns, rows, narrowing=_NARROWING)
+    else:
+        say(nothing)
 
 
-def _key_row(known: "KnownKey", *, with_person: bool) -> tuple[str, ...]:
+def _key_row(known: "KnownKey", *, with_person: bool) -> tuple[str | Cell, ...]:
     provider, name, source, tail, _, reason, since, _, person = known
     key = f"…{tail}" if tail else ""
     whose = (person or "the workspace",) if with_person else ()
-    return (provider, name, *whose, key, source.value, known.standing, moment(since), reason)
+    state = (source.value, known.standing, Cell.of_moment(since), reason)
+    return (provider, name, *whose, key, *state)
 
 
 @app.command("test", epilog="Example: quire keys test anthropic")
