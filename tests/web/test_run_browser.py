@@ -2,13 +2,15 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
 from quire.domain.reasons import HoldKind
+from quire.domain.runs import HeldError
 from quire.engine import RunHandle
+from quire.engine.examples import load_example
 from quire.web.result_grid import ROWS
 from tests.web.browser import axe_violations, serve_site, take_pictures
 from tests.world import World, sentences
@@ -114,3 +116,18 @@ def _check_export(page: Page, run: RunHandle, own: Path) -> None:
         page.get_by_role("button", name="Download").click()
     assert coming.value.path().read_bytes() == own.read_bytes()
     page.locator("#export").get_by_role("button", name="Cancel").click()
+
+
+def test_resume_beside_a_used_up_budget_asks_for_the_amount(tmp_path: Path, page: Page) -> None:
+    with serve_site(tmp_path, workers=0) as site:
+        load_example(site.engine)
+        run = site.engine.run(schema="clauses", model="simulated/large", budget_usd="0.000001")
+        with suppress(HeldError):
+            run.wait()
+        page.goto(f"{site.url}/runs/{run.id}")
+
+        page.get_by_role("button", name="Resume p").click()
+
+        expect(page.locator("form[data-act-form] input")).to_be_focused()
+        expect(page.locator("#messages")).to_contain_text("say here what it may spend in all")
+        assert run.progress().held

@@ -10,6 +10,12 @@ function freshAddress() {
 
 async function act(button) {
   const { act: path, ask, askWords, askYes, body } = button.dataset;
+  const missing = path.endsWith("/resume") && !body && document.querySelector(`form[data-act-form="${CSS.escape(path)}"] input`);
+  if (missing) { // its budget is used up: lifting the hold alone would bring it back
+    missing.focus();
+    tell("it goes on with more money: say here what it may spend in all");
+    return;
+  }
   if (ask && !(await confirmOnce(ask, askWords ?? "", askYes ?? "Yes"))) return;
   button.disabled = true;
   await attempt(async () => {
