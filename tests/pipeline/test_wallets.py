@@ -417,3 +417,15 @@ def test_what_was_reserved_for_a_call_that_does_not_go_is_free_again(world: Worl
     assert money is not None
     assert (money.reserved, money.spent) == (0, run.progress().cost_pico)
     assert_books_balance(here)
+
+
+def test_the_same_order_with_another_budget_leaves_that_of_a_finished_run(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(3))
+    first = begin(here, budget=DOLLAR)
+    first.wait()
+
+    again = begin(here, budget=DOLLAR // 2)
+
+    money = again.progress().money
+    assert (again.id, money and money.budget) == (first.id, DOLLAR)

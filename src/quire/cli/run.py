@@ -21,6 +21,7 @@ from quire.cli.run_summary import exit_code, model_labels, print_end, print_end_
 from quire.cli.session import DONE, INTERRUPTED, SOME_FAILED, engine_for, resolve_run, session
 from quire.cli.webhooks import tell_waiting
 from quire.domain.data import Json
+from quire.domain.pricing import dollars
 from quire.domain.runs import Progress
 from quire.domain.states import RunState
 
@@ -142,7 +143,9 @@ def _opening_line(head: "RunHead", now: Progress, *, goes_on: bool) -> str:
         limited = f", at most {now.task_limit:,} to begin with" if now.task_limit else ""
     if goes_on and now.state == RunState.FINISHED:
         again = "--new --no-reuse asks all of it, and pays"
-        return f"run {head.id} has this already, nothing is asked again; {again}"
+        money = now.money.budget if now.money else None
+        stays = f", its budget stays {dollars(money)}" if money is not None else ""
+        return f"run {head.id} has this already, nothing is asked again{stays}; {again}"
     if goes_on:
         status = "is held" if now.holds else "goes on"
         return f"run {head.id} {status}, {now.done:,} done so far: {about}{limited}"

@@ -13,7 +13,7 @@ from quire.domain.policy import SourcedPolicy
 from quire.domain.reasons import MENDED_OUTSIDE, EventKind, Fields, HoldKind, ResumeCause
 from quire.domain.recipes import Recipe, Stage
 from quire.domain.runs import BATCH, DIRECT
-from quire.domain.states import StageMove
+from quire.domain.states import RunState, StageMove
 from quire.ledger.ledger import Transaction
 from quire.pipeline.answers.notifications import lift_holds
 from quire.pipeline.calls.limit_profiles import keep_run_limits
@@ -102,7 +102,8 @@ def _go_on(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
     _change_speed(tx, run, order, now)
     _retry_keys(tx, run, order, now)
     tx.batches.poll_batches_now(run)
-    fund_run(tx, run, order.wallet, order.budget, now)
+    if tx.runs.must_get_run(run).state == RunState.RUNNING:  # what has ended spends nothing more
+        fund_run(tx, run, order.wallet, order.budget, now)
 
 
 def _begin_run(tx: Transaction, key: bytes, order: Order, now: datetime) -> RunId:
