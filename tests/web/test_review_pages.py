@@ -247,6 +247,7 @@ def test_an_audit_says_no_share_over_unsure_ones_and_a_missed_one_is_on_the_home
         audit, home = (" ".join(client.get(path).text.split()) for path in ("/audits/1", "/"))
 
     assert "nothing is estimated. <b" in audit
+    assert "wrong in more than 10 % of the results. All 5 are marked." in audit
     assert '<b class="name">kind</b> is 80 % right.' in audit
     assert '<b class="name">party</b> is between 20 % and 100 % right: 4 of 5 are unsure' in audit
     assert "is 100 % right (" not in audit
