@@ -1,5 +1,6 @@
 """Tables keep their numbers on narrow screens: what matters least gives way."""
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -102,6 +103,20 @@ def test_keys_of_persons_keep_their_names_at_80_columns(
     assert heading.split() == ["provider", "name", "of", "key", "from", "state", "since", "reason"]
     assert [row.split()[:2] for row in rows] == [["anthropic", "default"], ["openai", "default"]]
     assert all(len(row) <= 80 and row.count("…") == 1 for row in rows)  # of the key itself
+
+
+def test_tokens_say_until_when_they_are_usable_at_80_columns(
+    ready: Quire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    ready("token", "create", "ann", "--role", "reviewer", "--expires", "30d")
+    ready("token", "create", "bob", "--role", "viewer")
+
+    _, _, first, second = ready("token", "list").stdout.splitlines()
+
+    assert re.search(r"  usable until \d{4}-\d\d-\d\d  ", first)
+    assert re.search(r"  usable  ", second)
+    assert max(map(len, (first, second))) <= 80
 
 
 def test_a_probe_fits_80_columns(ready: Quire, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quire.cli.options import AsJson, argument, option
-from quire.cli.printing import moment, note, print_json, print_list, say
+from quire.cli.printing import Cell, Narrowing, note, print_json, print_table, say, shorter
 from quire.cli.session import print_outcome, session
 
 if TYPE_CHECKING:
     from quire.domain.access import AccessToken
     from quire.engine import Engine
+
+_NARROWING: tuple[Narrowing, ...] = (("made", shorter), ("last used", shorter), ("made", None))
 
 app = typer.Typer(
     help="Tokens: who may ask a server, and as what.",
@@ -68,14 +70,25 @@ def list_all(context: typer.Context, workspace: Workspace = None, as_json: AsJso
             token.name,
             token.role,
             f"…{token.tail}",
-            "usable" if token.is_usable(now) else _end_of(token),
-            moment(token.created_at),
-            moment(token.last_used_at),
+            _usable_words(token) if token.is_usable(now) else _end_of(token),
+            Cell.of_moment(token.created_at),
+            Cell.of_moment(token.last_used_at),
         )
         for token in found
     )
     nothing = "no tokens yet; `quire token create NAME --role ROLE` makes one"
-    print_list(as_json, [token.as_json() for token in found], nothing, columns, rows)
+    if as_json:
+        print_json([token.as_json() for token in found])
+    elif found:
+        print_table(columns, rows, narrowing=_NARROWING)
+    else:
+        say(nothing)
+
+
+def _usable_words(token: "AccessToken") -> str:
+    """That it lets somebody in, and until which day."""
+    until = token.expires_at
+    return f"usable until {until.astimezone():%Y-%m-%d}" if until else "usable"
 
 
 def _end_of(token: "AccessToken") -> str:
