@@ -24,6 +24,7 @@ from tests.server.sites import open_site, start_run, work
 
 WAIVES = "POST /v1/runs/{run}/waive"
 SIGNS_IN = "POST /v1/signin"
+STOPS_AFTER = "POST /v1/runs/{run}/stop-after"
 KEEPS_OWN_KEY = "POST /v1/me/keys"
 NOTHING_FITS: dict[str, Json] = {
     "title": "unanswered",
@@ -81,6 +82,8 @@ def _take(client: TestClient, document: dict[str, Any], route: Route) -> str:
         body["token"] = client.post("/v1/tokens", json=asked).json()["token"]
     if route.title == KEEPS_OWN_KEY:  # no key is kept twice, and the workspace's was a moment ago
         assert client.delete("/v1/keys/anthropic/default").status_code == 200
+    if route.title == STOPS_AFTER:  # a finished run has nothing to stop: something is owed again
+        assert client.post("/v1/tasks/2/reject", json={"note": "No."}).status_code == 200
     if route.title == WAIVES:
         path, body = _make_waivable(client, body)
     answer = client.request(route.method, path, json=body)
