@@ -100,3 +100,18 @@ def test_stages_and_continuations_to_come_are_in_what_a_run_says_it_needs(
     assert (after.state, after.holds) == (RunState.FINISHED, ())
     assert after.cost_pico <= enough
     assert_books_balance(here)
+
+
+@pytest.mark.parametrize("words", [1, 60])
+def test_the_smallest_budget_that_a_plan_names_sends_a_call(world: Worlds, words: int) -> None:
+    here = world()
+    here.ingest([" ".join(sentences(words)) + f" {number}" for number in range(12)])
+    order = here.engine.orders.resolve(schema=METADATA, model="simulated/small", policy={})
+
+    least = here.engine.forecasts.plan(order).least_budget
+    held = until_rest(here.engine.start(replace(order, budget=1)))
+    after = until_rest(here.engine.start(replace(order, budget=least, new=True)))
+
+    assert held.done == 0
+    assert int(held.holds[0].fields["least"]) <= least < 2 * int(held.holds[0].fields["least"])
+    assert after.done > 0

@@ -37,6 +37,7 @@ def test_from_dropped_files_to_a_started_run(
 ) -> None:
     (tmp_path / "lease.md").write_text(LEASE)
     with serve_site(tmp_path) as site:
+        site.engine.wallets.create("team", 1)
         page.goto(f"{site.url}/new")
         page.set_input_files("#files", tmp_path / "lease.md")
         expect(page.locator("#documents-words")).to_have_text("1 document, 8 blocks")
@@ -59,8 +60,7 @@ def test_from_dropped_files_to_a_started_run(
         page.emulate_media(color_scheme="dark")
         assert axe_violations(page) == []
 
-        expect(page.locator("#variants label")).to_have_count(2)
-        expect(page.locator("#start")).to_have_text(re.compile(r"^Start · about \$0\.0\d+, at"))
+        _look_at_money(page)
         page.locator("#start").click()
         page.wait_for_url("**/runs/*")
         run = site.engine.get(int(page.url.rsplit("/", 1)[1]))
@@ -68,6 +68,19 @@ def test_from_dropped_files_to_a_started_run(
         rows = run.rows()
         assert len(rows) == 8
         assert all("sum_due" in row for row in rows)
+
+
+def _look_at_money(page: Page) -> None:
+    """A budget that covers no call is not started with; a wallet pays for simulated models."""
+    expect(page.locator("#variants label")).to_have_count(2)
+    expect(page.locator("#start")).to_have_text(re.compile(r"^Start · about \$0\.0\d+, at"))
+    page.get_by_label("Budget, in dollars").fill("0.000001")
+    expect(page.locator("#start-words")).to_contain_text("covers no call")
+    expect(page.locator("#start")).to_be_disabled()
+    page.get_by_label("Budget, in dollars").fill("")
+    page.get_by_label("Wallet").select_option("team")
+    expect(page.locator("#start-words")).to_contain_text("wallet team is charged")
+    page.get_by_label("Wallet").select_option("")
 
 
 def test_a_recipe_is_planned_with_its_parameters(tmp_path: Path, page: Page) -> None:

@@ -32,6 +32,7 @@ from quire.pipeline.commands.reuse import check_same_inputs, reusable_stages
 from quire.pipeline.commands.start import Order, Reuse
 from quire.planning.document_sets import DocumentSet
 from quire.planning.forecast_corrections import correct_forecasts
+from quire.planning.funding import round_up
 from quire.planning.routing import AUTO, choose_route, with_usual_route
 from quire.planning.sizing import FORECAST_BYTES
 from quire.planning.stage_forecasts import VETOED, StageForecast
@@ -117,6 +118,15 @@ class Plan:
             cost=sum(part.cost for part in parts),
             high=sum(part.high for part in parts),
         )
+
+    @property
+    def least_budget(self) -> int:
+        """Picodollars that no budget may be below: the most that one call about one task may cost.
+
+        Every call reserves that before it is sent, whatever it costs in the end.
+        """
+        asked = [stage for stage in self.stages if stage.to_ask.tasks and not stage.reused]
+        return round_up(max((stage.lone_call for stage in asked), default=0))
 
     @property
     def is_answered_in_part(self) -> bool:

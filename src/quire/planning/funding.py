@@ -47,5 +47,9 @@ def missing_funds(rest: int, next_call: int, available: int) -> int:
 
     The rest costs about so much, and some to spare; the last call is reserved for at its most.
     """
-    missing = math.ceil(rest * SPARE_PERCENT / 100) + next_call - available
-    return -(-missing // SAID_TO) * SAID_TO
+    return round_up(math.ceil(rest * SPARE_PERCENT / 100) + next_call - available)
+
+
+def round_up(amount: int) -> int:
+    """An amount that people are to pay in, in as many digits as they read."""
+    return -(-amount // SAID_TO) * SAID_TO

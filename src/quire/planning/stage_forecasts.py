@@ -25,6 +25,8 @@ from quire.planning.sizing import (
     limit_alone,
     limit_to_stage,
     max_tokens,
+    output_estimate,
+    output_shape,
     reserved_output,
 )
 from quire.planning.token_estimates import (
@@ -67,6 +69,7 @@ class StageForecast:
     rough: bool  # the sizes depend on answers, or nothing limits them
     largest: int  # tokens that the largest prompt may have
     room: int  # tokens that a prompt may have there
+    lone_call: int = 0  # picodollars that a call about one task may cost: no smaller sum sends it
     oversized: int = 0  # of the tasks, whose prompts no call to this model can hold
     compressed: int = 0  # of the tasks, whose prompts will have to be
     compressible: bool = False  # what is too large is compressed, as far as it can be
@@ -213,12 +216,23 @@ def forecast_stage(work: StageWork) -> StageForecast:
         rough=work.rough and not work.past.samples,
         largest=math.ceil(largest),
         room=room if facts.max_input is None else min(room, facts.max_input),
+        lone_call=_lone_call(work, math.ceil(largest)) if work.tasks else 0,
         oversized=work.tasks - fitting.tasks + unpackable,
         compressed=round(work.tasks * fitted.compressed),
         compressible=work.fixed is not None,
         forecast=records.forecast if records else None,
         spread=_spread(work, learnt=bool(records and records.forecast.learnt)),
     )
+
+
+def _lone_call(work: StageWork, prompt_tokens: int) -> int:
+    """The most that a call about the largest task may cost, direct: what it reserves."""
+    facts = work.facts
+    shape = output_shape(work.stage.schema, work.policy.estimated_output_per_task)
+    estimate = output_estimate(shape, round(work.largest), None, facts.max_output)
+    longest = max_tokens([estimate], facts, limit_alone(work.stage), 0)
+    price = price_at(facts, prompt_tokens)
+    return prompt_tokens * max(price.input, price.written_short) + longest * price.output
 
 
 def _spread(work: StageWork, *, learnt: bool) -> Spread:

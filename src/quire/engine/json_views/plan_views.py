@@ -138,5 +138,6 @@ def _answered_json(planned: "Plan") -> dict[str, object]:
             "low_usd": to_usd(asked.low),
             "cost_usd": asked.cost_usd,
             "high_usd": to_usd(asked.high),
+            "least_budget_usd": to_usd(planned.least_budget),
         },
     }

@@ -90,6 +90,9 @@ class AskedShape(AnswerShape):
     low_usd: float
     cost_usd: float
     high_usd: float
+    least_budget_usd: float = Field(
+        description="Dollars that one call about one task may cost: a smaller budget sends none."
+    )
 
 
 class SchemaPlanShape(AnswerShape):

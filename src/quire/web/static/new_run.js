@@ -311,12 +311,26 @@ function showButtons() {
   at("save").disabled = !editor.sound;
   const { sound, limit, budget = Infinity } = readFields();
   at("try").disabled = !ready || !sound || at("question").value.startsWith("recipe:");
-  at("start").disabled = !planned || !sound;
-  at("start-words").textContent = at("question").value && at("model").value.trim() ? obstacle() : "";
+  const least = planned?.asked.least_budget_usd ?? 0;
+  at("start").disabled = !planned || !sound || budget < least;
+  at("start-words").textContent = at("question").value && at("model").value.trim() ? obstacle() || moneyWords(budget, least) : "";
   const share = planned && limit && planned.asked.tasks ? Math.min(1, limit / planned.asked.tasks) : 1;
-  at("start").textContent = planned && sound ? `Start · about ${dollars(Math.min(budget, planned.asked.cost_usd * share))}, at most ${dollars(Math.min(budget, planned.asked.high_usd * share))}${planned.simulated ? ", simulated" : ""}` : "Start";
+  at("start").textContent = planned && sound ? startWords(budget, share) : "Start";
   at("command").dataset.command = commandLine();
   at("command").title = commandLine();
+}
+
+// What starting may cost: a call reserves the most that it may, so no smaller sum is promised.
+function startWords(budget, share) {
+  const { cost_usd: cost, high_usd: high, least_budget_usd: least } = planned.asked;
+  const most = Math.min(budget, Math.max(high * share, least));
+  return `Start · about ${dollars(Math.min(most, cost * share))}, at most ${dollars(most)}${planned.simulated ? ", simulated" : ""}`;
+}
+
+function moneyWords(budget, least) {
+  if (budget < least) return `A budget of ${dollars(budget)} covers no call: one may cost up to ${dollars(least)}, so that is the smallest budget.`;
+  const wallet = at("wallet")?.value;
+  return wallet && planned?.simulated ? `The model is simulated, but wallet ${wallet} is charged as if it were not. Leave the wallet out to keep its money.` : "";
 }
 
 function commandLine() {
