@@ -96,7 +96,7 @@ def test_what_is_not_named_stays_and_0_takes_a_limit_away(rehearse: Rehearse) ->
 
 @pytest.mark.parametrize(
     ("sizes", "why"),
-    [({"jobs": 1}, "1 of 1 batches to work off"), ({"enqueued": 9_000}, "of 9,000 tokens")],
+    [({"jobs": 1}, "1 of 1 batch to work off"), ({"enqueued": 9_000}, "of 9,000 tokens")],
 )
 def test_calls_wait_for_a_place_in_a_batch_and_status_says_so(
     rehearse: Rehearse, sizes: dict[str, int], why: str
