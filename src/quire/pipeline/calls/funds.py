@@ -33,13 +33,6 @@ NO_BOUND = 2**62  # picodollars: nothing bounds what is left
 NO_SLICE = SliceId(0)
 
 
-class Spendable(NamedTuple):
-    """What a run may reserve now."""
-
-    free: int  # picodollars
-    calls_out: bool  # some are out, and will release something
-
-
 class Change(NamedTuple):
     """What became of an attempt, as money: how much more or less than was counted for it."""
 
@@ -89,16 +82,15 @@ def take_available(tx: Transaction, funds: RunFunds) -> tuple[int, int]:
     return wallet, NO_BOUND if budget is None else budget - granted
 
 
-def spendable(tx: Transaction, run: RunId) -> Spendable:
-    """What a run may reserve now, and whether calls that are out will release more."""
+def spendable(tx: Transaction, run: RunId) -> int:
+    """What a run may reserve now, besides what calls that are out will release."""
     funds = tx.wallets.funds_of_run(run)
     if funds is None:
-        return Spendable(NO_BOUND, calls_out=False)
+        return NO_BOUND
     wallet = tx.wallets.get_wallet(funds.wallet) if funds.wallet else None
     bounds = [wallet.balance] if wallet else []
     bounds += [funds.budget - funds.granted] if funds.budget is not None else []
-    free = min(bounds, default=NO_BOUND) + tx.wallets.free_in_slices(run, None, NO_SLICE)
-    return Spendable(free, calls_out=tx.wallets.has_calls_out(run))
+    return min(bounds, default=NO_BOUND) + tx.wallets.free_in_slices(run, None, NO_SLICE)
 
 
 def settle_answers(

@@ -16,7 +16,6 @@ from typing import NamedTuple
 from quire.domain.requests import QueuedRequest, Turn
 from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
-from quire.pipeline.calls.funds import Spendable
 from quire.pipeline.calls.render import GatheredTasks
 from quire.pipeline.contexts import LaneContext, Sizes
 from quire.planning.funding import tight_output
@@ -44,6 +43,13 @@ class Pack(NamedTuple):
         """Some of its tasks."""
         cut = slice(start, end)
         return Pack(self.tasks[cut], self.estimates[cut], self.usual[cut], self.tight)
+
+
+class Money(NamedTuple):
+    """What a run may reserve now."""
+
+    free: int  # picodollars
+    calls_out: bool  # some are out, and will release something
 
 
 def form_packs(
@@ -93,12 +99,32 @@ def sent_bytes(
     return said + turn_bytes(turns)
 
 
+def are_covered(
+    context: LaneContext,
+    known: Sizes,
+    packs: Sequence[Pack],
+    gathered: GatheredTasks,
+    money: int,
+) -> bool:
+    """Whether some money surely covers them all: enough for so many of the dearest there could be.
+
+    As a rule there is plenty, and that is found out without reckoning what each of them reserves.
+    """
+    if gathered.repair_reasons or gathered.turns:
+        return False
+    tasks = max([len(packed.tasks) for packed in packs])
+    content = max([task.json_bytes for packed in packs for task in packed.tasks])
+    most_bytes = context.prefix_bytes + items_bytes(tasks, tasks * content)
+    most_input = context.most_tokens(most_bytes, known.per_byte)
+    return len(packs) * context.most_cost(most_input, context.facts.max_output) <= money
+
+
 def fit_packs(
     context: LaneContext,
     known: Sizes,
     packs: Sequence[Pack],
     gathered: GatheredTasks,
-    money: Spendable,
+    money: Money,
 ) -> Sequence[Pack]:
     """The same tasks in calls that some money covers, the first of them though it be too dear.
 

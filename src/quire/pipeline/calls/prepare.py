@@ -29,7 +29,15 @@ from quire.pipeline.calls.continue_answers import queue_continuations
 from quire.pipeline.calls.failure_holds import check_failures
 from quire.pipeline.calls.funds import spendable
 from quire.pipeline.calls.learn import learn_sizes
-from quire.pipeline.calls.packs import Pack, fit_packs, form_packs, output_limit, sent_bytes
+from quire.pipeline.calls.packs import (
+    Money,
+    Pack,
+    are_covered,
+    fit_packs,
+    form_packs,
+    output_limit,
+    sent_bytes,
+)
 from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.record import drop_requests, hold_run
 from quire.pipeline.calls.render import GatheredTasks, gather_ready, prompt_of
@@ -130,7 +138,11 @@ def _fit_money(
     if not packs or context.run_id not in contexts.funded_runs:
         return packs
     known = contexts.sizes[context.stage_id, context.model_no]
-    return fit_packs(context, known, packs, gathered, spendable(tx, context.run_id))
+    free = spendable(tx, context.run_id)
+    if are_covered(context, known, packs, gathered, free):
+        return packs
+    money = Money(free, calls_out=tx.wallets.has_calls_out(context.run_id))
+    return fit_packs(context, known, packs, gathered, money)
 
 
 def _slots(tx: Transaction, context: LaneContext, queue: int) -> int:
