@@ -50,6 +50,6 @@ def test_a_run_that_takes_too_long_says_how_it_stood(tmp_path: Path) -> None:
     here = World(str(tmp_path / "quire.db"), "hang=1", grace=0.1)
     here.ingest(sentences(3))
 
-    with pytest.raises(AssertionError, match=r"did not end in 0\.3 s: .*'packed': 3"):
+    with pytest.raises(AssertionError, match=r"not over in 0\.3 s: .*'packed': 3"):
         here.start(pack_size=1).wait(at_most(0.3))
     here.close()

@@ -77,6 +77,6 @@ def at_most(seconds: float = 0.8 * LONGEST) -> Callable[[Progress], None]:
 
     def watch(progress: Progress) -> None:
         in_time = time.monotonic() < began + seconds * load()
-        assert in_time, f"the run did not end in {seconds:g} s: {progress}"
+        assert in_time, f"not over in {seconds:g} s: {progress} {dict(progress.counts)}"
 
     return watch
