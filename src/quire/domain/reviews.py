@@ -301,7 +301,7 @@ class SourceText:
 class InputText:
     """A result that another was made from."""
 
-    result_id: ResultId
+    task_id: TaskId
     stage: str
     text: str
 

@@ -209,6 +209,7 @@ class InputRow(NamedTuple):
     model_no: int
     sample: int
     state: TaskState
+    input_task_id: TaskId
 
 
 class JudgedRow(NamedTuple):

@@ -172,7 +172,9 @@ def input_texts(tx: Transaction, task: TaskId) -> tuple[InputText, ...]:
     """The results that one was made from, in words."""
     rows = tx.subjects.inputs_of_tasks([task]).get(task, [])
     return tuple(
-        InputText(result_id=row.result_id, stage=row.stage, text=result_text(stored_json(row.data)))
+        InputText(
+            task_id=row.input_task_id, stage=row.stage, text=result_text(stored_json(row.data))
+        )
         for row in rows
         if row.data is not None and row.result_id is not None
     )

@@ -32,7 +32,7 @@ WHERE t.workspace_id = :workspace AND t.id IN (:ids...)
 
 -- name: inputs_of_tasks
 -- What some tasks read, in order, with the results that are current.
-SELECT ti.task_id, ti.ordinal, s.name, r.id, r.data, coalesce(i.document_id, b.document_id), i.model_no, i.sample, i.state
+SELECT ti.task_id, ti.ordinal, s.name, r.id, r.data, coalesce(i.document_id, b.document_id), i.model_no, i.sample, i.state, i.id
 FROM task_inputs ti JOIN tasks i ON i.id = ti.input_task_id AND i.workspace_id = :workspace JOIN stages s ON s.id = i.stage_id
 LEFT JOIN blocks b ON b.id = i.block_id AND b.workspace_id = :workspace
 LEFT JOIN results r ON r.task_id = i.id AND r.superseded_at IS NULL AND i.state IN ('done', 'proposed')
