@@ -385,6 +385,20 @@ def test_whoever_is_asked_once_more_takes_no_answer_of_another_run(world: Worlds
     assert here.model.calls == 2 * asked
 
 
+def test_a_run_that_asks_everything_does_so_when_it_goes_on(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(6))
+    here.run(pack_size=1)
+    asking = here.run(pack_size=1, new=True, limit=2, reuse=False)
+
+    more, unsaid = calls_of(here, lambda: here.start(pack_size=1, limit=4))
+    _, said = calls_of(here, lambda: here.start(pack_size=1, reuse=True))
+
+    assert more.id == asking.id
+    assert (unsaid, said) == (2, 0)  # its own setting, until another one is said
+    assert more.progress().reused == 2
+
+
 def test_what_shared_a_call_with_a_purged_document_is_not_asked_again(world: Worlds) -> None:
     here = world()
     here.ingest(sentences(3), "kept")

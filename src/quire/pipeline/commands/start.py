@@ -29,7 +29,7 @@ _TRAVEL = ("route", "deadline", "min_batch_size", "batch_wait", "limits")
 _HOLDS = ("hold_failed_percent", "hold_cost_percent")
 # Nor does how a model is spoken to: what it takes may be stated after it refused something else.
 _SAYING = ("limits", "wire", "max_output")
-_PAYING = ("reuse",)  # nor whether it is paid for once more
+_PAYING = ("reuse",)  # nor whether it is paid for once more: a run keeps its own until told
 AUTO_EMBEDDER = "auto"  # nobody said who ranks passages
 OPERATIONAL = frozenset((*_SPEED, *_TRAVEL, *_HOLDS, *_PAYING))
 
@@ -181,7 +181,9 @@ def _change_speed(tx: Transaction, run: RunId, order: Order, now: datetime) -> N
     wishes = tx.runs.wishes_of_run(run)
     late = wishes is not None and wishes.deadline is not None and wishes.deadline <= now
     set_route(tx, run, DIRECT if late else order.route)
-    tx.runs.set_policy(run, {**found.policy, **{name: policy_json[name] for name in OPERATIONAL}})
+    unsaid = [name for name in _PAYING if order.policy.sources.get(name) != "flag"]
+    changed = OPERATIONAL.difference(name for name in unsaid if name in found.policy)
+    tx.runs.set_policy(run, {**found.policy, **{name: policy_json[name] for name in changed}})
     facts = order.facts.as_json()
     tx.runs.set_model(run, {**found.model, **{name: facts[name] for name in _SAYING}})
 
