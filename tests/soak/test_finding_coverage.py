@@ -104,7 +104,7 @@ def test_drift(design: Design, trend: float) -> None:
 
     covered = []
     for _ in range(EXPERIMENTS):
-        (found,) = measure_drift(_draw(design, chance, trend=trend).scores())
+        (found,) = measure_drift(_draw(design, chance, trend=trend).scores(), len(EDGES) + 1)
         covered.append(_covers(found.expected_stage, true))
 
     _check(covered)

@@ -96,7 +96,15 @@ def jackknife(figure: Callable[[list[int]], float], seeds: list[int]) -> tuple[f
 def by_hand(
     found: Contrast, one: ExperimentRows, other: ExperimentRows, level: float = 0.95
 ) -> list[float]:
-    """The difference and its interval by numpy, paired as the contrast says."""
+    """The difference and its interval by numpy, within what can be."""
+    most = float("inf") if found.question == "accuracy_above_chance" else 1.0
+    return [min(most, max(-most, place)) for place in unbounded(found, one, other, level)]
+
+
+def unbounded(
+    found: Contrast, one: ExperimentRows, other: ExperimentRows, level: float
+) -> list[float]:
+    """The same as plain formulas have it, paired as the contrast says."""
     sides = [(answers(rows, found.model), rows.experiment.scale_size) for rows in (one, other)]
     name = found.question
     if name == "spread":

@@ -10,11 +10,14 @@ import numpy
 import pandas
 import pytest
 
+from quire.kits.judge.calibration import measure_calibration
+from quire.kits.judge.drift import measure_drift
 from quire.kits.judge.experiment import Evidence, all_pairs
 from quire.kits.judge.experiment_export import write_tables
 from quire.kits.judge.experiment_runs import typed_tables
 from quire.kits.judge.findings import Findings, find
 from quire.kits.judge.intervals import Estimate
+from quire.kits.judge.metrics import Score
 from quire.kits.judge.randomization import RANDOMIZATIONS
 from tests.kits.judge import own_statistics as own
 from tests.kits.judge.examples import experiment
@@ -223,6 +226,21 @@ def test_drift(both: tuple[Findings, Any, Any]) -> None:
                 return float(numpy.polyfit(kept.sample_ordinal, kept[column], 1)[0] * reach)
 
             _same(found, frame, change, "plain")
+
+
+def test_changes_of_few_samples_stay_within_what_can_be() -> None:
+    said = [(1,), (1,), (), (3,), (3,), ()]  # of two pieces in each of three samples
+    scores = [
+        Score("m", n // 2, f"e{n % 2}", decoded=True, stages=named, agreement=float(n < 1), truth=1)
+        for n, named in enumerate(said)
+    ]
+
+    (drift,) = measure_drift(scores, 3)
+    (calibration,) = measure_calibration(scores)
+
+    assert drift.abstain_rate[:3] == (0.5, -1, 1)
+    assert drift.expected_stage[:3] == (2, -2, 2)
+    assert calibration.excess.low == -1
 
 
 def test_correctness(both: tuple[Findings, Any, Any]) -> None:

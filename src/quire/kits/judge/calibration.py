@@ -8,7 +8,7 @@ from typing import NamedTuple
 from quire.kits.judge.agreement import Verdict, verdict_of
 from quire.kits.judge.correctness import is_right
 from quire.kits.judge.correlations import estimate_correlation, moments
-from quire.kits.judge.intervals import SHARE, Estimate, estimate_mean
+from quire.kits.judge.intervals import CHANGE_OF_SHARE, SHARE, Estimate, estimate_mean
 from quire.kits.judge.metrics import Score
 
 TRUTH, OTHERS = "truth", "others"
@@ -92,7 +92,7 @@ def _calibration(model: str, against: str, heard: Sequence[_Heard]) -> CriticCal
         against=against,
         said=_mean(heard, lambda one: one.said),
         found=_mean(heard, lambda one: one.found),
-        excess=_mean(heard, lambda one: one.said - one.found, bounded=False),
+        excess=_mean(heard, lambda one: one.said - one.found, is_share=False),
         brier=_mean(heard, lambda one: (one.said - one.found) ** 2),
         correlation=estimate_correlation(clusters, len(heard)),
         bins=tuple(_bins(heard)),
@@ -100,13 +100,16 @@ def _calibration(model: str, against: str, heard: Sequence[_Heard]) -> CriticCal
 
 
 def _mean(
-    heard: Sequence[_Heard], value: Callable[[_Heard], float], *, bounded: bool = True
+    heard: Sequence[_Heard], value: Callable[[_Heard], float], *, is_share: bool = True
 ) -> Estimate:
     totals: dict[int, tuple[float, float]] = {}
     for one in heard:
         total, count = totals.get(one.sample, (0.0, 0.0))
         totals[one.sample] = (total + value(one), count + 1)
-    return estimate_mean(list(totals.values()), SHARE if bounded else None)
+    clusters = list(totals.values())
+    if is_share:
+        return estimate_mean(clusters, SHARE)
+    return estimate_mean(clusters).within(CHANGE_OF_SHARE)
 
 
 def _bins(heard: Sequence[_Heard]) -> Iterator[CalibrationBin]:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from quire.domain.data import Json
 from quire.kits.judge.correctness import above_chance
 from quire.kits.judge.intervals import (
+    CHANGE_OF_SHARE,
     COVERAGE,
     SHARE,
     Estimate,
@@ -289,6 +290,8 @@ def compare(
     else:
         paired = pairing == BY_SAMPLE
         values, difference = _match_samples(question, arms, counted, coverage, paired=paired)
+    if not question.over_chance:  # which can be below 0
+        difference = difference.within(CHANGE_OF_SHARE)
     return Contrast(
         question=question.name,
         model=model,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from quire.kits.judge.correlations import estimate_moments, moments, slope
-from quire.kits.judge.intervals import Estimate, Totals
+from quire.kits.judge.intervals import CHANGE_OF_SHARE, Estimate, Totals, change_on_scale
 from quire.kits.judge.metrics import Score, mean_stage
 
 
@@ -28,21 +28,23 @@ class Drift:
     points: tuple[SamplePoint, ...]
 
 
-def measure_drift(scores: Sequence[Score]) -> tuple[Drift, ...]:
+def measure_drift(scores: Sequence[Score], scale_size: int) -> tuple[Drift, ...]:
     """The drift of every model."""
     decoded = [score for score in scores if score.decoded]
     models = dict.fromkeys(score.model for score in decoded)
     return tuple(
-        _drift(model, [score for score in decoded if score.model == model]) for model in models
+        _drift(model, [score for score in decoded if score.model == model], scale_size)
+        for model in models
     )
 
 
-def _drift(model: str, scores: Sequence[Score]) -> Drift:
+def _drift(model: str, scores: Sequence[Score], scale_size: int) -> Drift:
     answered = [score for score in scores if score.stages]
+    abstentions = _change(scores, lambda score: float(not score.stages))
     return Drift(
         model=model,
-        expected_stage=_change(answered, mean_stage),
-        abstain_rate=_change(scores, lambda score: float(not score.stages)),
+        expected_stage=_change(answered, mean_stage).within(change_on_scale(scale_size)),
+        abstain_rate=abstentions.within(CHANGE_OF_SHARE),
         points=tuple(_points(scores)),
     )
 

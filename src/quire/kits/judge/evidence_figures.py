@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from quire.kits.judge.agreement import Verdict, verdict_of
-from quire.kits.judge.intervals import Ends, Estimate, estimate_left_out, estimate_mean
+from quire.kits.judge.intervals import (
+    CHANGE_OF_SHARE,
+    Ends,
+    Estimate,
+    estimate_left_out,
+    estimate_mean,
+)
 from quire.kits.judge.metrics import Score, mean_stage
 
 _Said = Mapping[str, Mapping[int, Verdict]]  # by model and sample
@@ -75,7 +81,7 @@ def _estimate_division(scores: Sequence[Score]) -> Estimate:
     answered = [score for score in scores if score.stages]
     samples = sorted({score.sample for score in answered})
     without = [_division([s for s in answered if s.sample != sample]) for sample in samples]
-    return estimate_left_out(_division(answered), without, len(answered))
+    return estimate_left_out(_division(answered), without, len(answered)).within(CHANGE_OF_SHARE)
 
 
 def _division(scores: Sequence[Score]) -> float | None:

@@ -49,7 +49,7 @@ def find(rows: ExperimentRows, tables: Mapping[str, list[TableRow]] | None = Non
         display_bias=measure_display_bias(
             scores, displays, experiment.randomizations, experiment.seed
         ),
-        drift=measure_drift(scores),
+        drift=measure_drift(scores, experiment.scale_size),
         correctness=measure_correctness(scores, experiment.scale_size),
         calibration=measure_calibration(scores),
         rubrics=measure_rubrics(scores, qualities_of(made["rubrics"])),

@@ -46,6 +46,12 @@ class Ends(NamedTuple):
 
 
 SHARE = Ends(0.0, 1.0)
+CHANGE_OF_SHARE = Ends(-1.0, 1.0)
+
+
+def change_on_scale(scale_size: int) -> Ends:
+    """How far a stage can move on a scale."""
+    return Ends(1.0 - scale_size, scale_size - 1.0)
 
 
 class Estimate(NamedTuple):
@@ -56,6 +62,14 @@ class Estimate(NamedTuple):
     high: float | None = None
     observations: int = 0
     clusters: int = 0
+
+    def within(self, ends: Ends) -> "Estimate":
+        """The same, bounded by what can be: few samples tell less than that."""
+        value, low, high = (
+            None if place is None else min(ends.high, max(ends.low, place))
+            for place in (self.value, self.low, self.high)
+        )
+        return self._replace(value=value, low=low, high=high)
 
     def as_json(self) -> dict[str, Json]:
         """All five by name."""

@@ -13,6 +13,7 @@ from quire.kits.judge.intervals import (
     Ends,
     Estimate,
     Totals,
+    change_on_scale,
     estimate_contrast,
     estimate_mean,
     estimate_statistic,
@@ -229,7 +230,7 @@ class _Measure:
             if score.stages and match is not None and match.stages:
                 by_sample.setdefault(place[0], []).append(mean_stage(score) - mean_stage(match))
         clusters = [(sum(item), float(len(item))) for item in by_sample.values()]
-        return estimate_mean(clusters)
+        return estimate_mean(clusters).within(change_on_scale(self.scale_size))
 
     def _mean(self, scores: Sequence[Score], of: Callable[[Score], float], ends: Ends) -> Estimate:
         return estimate_mean(_clusters(scores, lambda score: (of(score), 1.0)), ends)

@@ -212,7 +212,8 @@ def drift_table(findings: Findings) -> str:
     return render_table(
         "Do later samples judge otherwise?",
         "Change from the first sample to the last along a straight line. An interval that holds 0:"
-        " none is seen.",
+        " none is seen. One that holds all that can be, such as −100 to +100 points: too few"
+        " samples to tell.",
         ("Model", "Expected stage", "Abstentions"),
         [
             [
