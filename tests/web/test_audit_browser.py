@@ -11,6 +11,7 @@ from tests.server.review_sites import answer_texts, clauses
 from tests.web.browser import axe_violations, serve_site, take_pictures
 
 SIZE = 20
+ALL_OF_THEM = "These are all: what you find is how they are, and nothing is estimated."
 WRONG_PARTIES = {3, 11}  # items whose party is marked as wrong
 UNSURE_PARTIES = {7}
 
@@ -65,6 +66,7 @@ def test_an_audit_of_twenty_is_marked_by_keys_to_its_end(
     with serve_site(tmp_path, workers=0) as site:
         page.goto(f"{site.url}/runs/1/audits")
         expect(page.get_by_label("Look at how many?")).to_have_value("40")  # there are no more
+        expect(page.locator("#shows")).to_have_text(ALL_OF_THEM)
         page.get_by_label("Look at how many?").fill(str(SIZE))
         expect(page.get_by_text("If you find no error in 20, you can say")).to_be_visible()
         page.get_by_label("Errors you can live with").fill("40")

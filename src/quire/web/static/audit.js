@@ -9,6 +9,13 @@ const root = document.getElementById("audit");
 if (start) startForm(start);
 if (root) openAudit(root);
 
+function whatItShows(size, most) {
+  if (!(size > 0 && most > 0)) return "";
+  if (size >= most) return "These are all: what you find is how they are, and nothing is estimated.";
+  const shown = 100 * (1 - 0.025 ** (1 / size));
+  return `If you find no error in ${size.toLocaleString("en")}, you can say, and be 95 % sure, that at most ${shown.toPrecision(2)} % are wrong.`;
+}
+
 function startForm(form) {
   const reviewer = new Reviewer(form);
   const field = (name) => form.elements.namedItem(name);
@@ -19,8 +26,7 @@ function startForm(form) {
     const most = Number(field("stage").selectedOptions[0].dataset.count);
     field("size").max = Math.max(1, most);
     document.getElementById("of").textContent = `of ${most.toLocaleString("en")}`;
-    const shown = size > 0 ? 100 * (1 - 0.025 ** (1 / Math.min(size, most))) : NaN;
-    document.getElementById("shows").textContent = Number.isFinite(shown) ? `If you find no error in ${Math.min(size, most).toLocaleString("en")}, you can say, and be 95 % sure, that at most ${shown.toPrecision(2)} % are wrong.` : "";
+    document.getElementById("shows").textContent = whatItShows(size, most);
     command.dataset.command = command.title = `quire audit ${form.dataset.run} --sample ${field("size").value} --tolerance ${Number(field("tolerance").value) / 100} --stage ${field("stage").value}`;
   };
   field("stage").addEventListener("change", () => { field("size").value = Math.min(200, Number(field("stage").selectedOptions[0].dataset.count)) || 1; });
