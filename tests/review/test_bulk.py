@@ -1,12 +1,15 @@
 """Bulk: one decision about all that a filter takes, after a look at some of them."""
 
 from collections.abc import Callable
+from datetime import datetime
 
 import pytest
 
 from quire.domain.errors import UsageError
 from quire.domain.reviews import InboxFilter
-from tests.world import World, sentences
+from quire.domain.states import ReviewMove
+from quire.review.bulk import BulkOrder, decide_bulk
+from tests.world import NOW, World, sentences
 
 Worlds = Callable[..., World]
 ALL = InboxFilter()
@@ -103,6 +106,31 @@ def test_what_a_bulk_leaves_to_others_can_be_decided_under_its_command_later(
 
     assert decided.skipped == 1
     assert later.changed
+
+
+@pytest.mark.parametrize(("first", "second"), [("approve", "reject"), ("reject", "approve")])
+def test_what_another_decided_since_it_was_chosen_is_skipped(
+    world: Worlds, first: str, second: str
+) -> None:
+    here = world()
+    here.ingest(sentences(3))
+    run, review = here.run(), here.engine.review
+    others = [line.task_id for line in review.inbox(run.id).lines][:2]
+
+    def decide_and_look() -> datetime:  # the clock is looked at when all are chosen
+        while others:
+            task = others.pop()
+            review.approve(task, "Ann") if first == "approve" else review.reject(task, "No.", "Ann")
+        return NOW
+
+    order = BulkOrder(ReviewMove(second), ALL, "Cyd", "No.", None)
+    done = decide_bulk(
+        here.engine.ledger, lambda tx: review._spec(tx, run.id), order, decide_and_look
+    )
+
+    assert (done.decided, done.skipped) == (1, 2)
+    whose = [(it.who, it.move) for it in review.decisions(run.id).decisions]
+    assert sorted(whose) == [("Ann", first), ("Ann", first), ("Cyd", second)]
 
 
 def test_what_was_rejected_and_has_come_again_is_left_out_unless_it_is_asked_for(

@@ -18,8 +18,9 @@ from typing import NamedTuple
 from quire.domain.errors import IllegalMove, UsageError
 from quire.domain.ids import ResultId, TaskId
 from quire.domain.reviews import BulkPreview, BulkResult, InboxFilter, RejectCost
-from quire.domain.states import ReviewMove
+from quire.domain.states import ReviewMove, ReviewState
 from quire.ledger.ledger import Ledger, Transaction
+from quire.ledger.tables.inbox import InboxDetail
 from quire.pipeline.commands.control import register_command, transact_with_retry
 from quire.pipeline.commands.decide import approve, reject
 from quire.pipeline.commands.review_trail import DecisionRequest
@@ -33,11 +34,19 @@ GROUP = 200  # decisions in one transaction
 MOVES = (ReviewMove.APPROVE, ReviewMove.REJECT)
 
 
+class Review(NamedTuple):
+    """What a person said of a result, and when; a decision leaves another."""
+
+    state: ReviewState
+    at: int | None  # in microseconds
+
+
 class ChosenResult(NamedTuple):
     """A result that a decision is about, as it was when it was chosen."""
 
     task_id: TaskId
     result_id: ResultId
+    review: Review
 
 
 def preview_bulk(
@@ -110,7 +119,7 @@ def decide_bulk(
             return BulkResult(decided=0, skipped=0, changed=False)
         spec = read_spec(tx)
         chosen = [
-            ChosenResult(match.entry.task_id, match.entry.result_id)
+            ChosenResult(match.entry.task_id, match.entry.result_id, _review_of(match.detail))
             for match, is_left_out in _walk(tx, spec, order.chosen)
             if not is_left_out
         ]
@@ -127,6 +136,10 @@ def decide_bulk(
     return BulkResult(decided=decided, skipped=len(chosen) - decided, changed=True)
 
 
+def _review_of(detail: InboxDetail) -> Review:
+    return Review(detail.review_state, detail.reviewed_at)
+
+
 def _decide_group(
     tx: Transaction,
     *,
@@ -137,10 +150,12 @@ def _decide_group(
 ) -> int:
     """Decide about those that are as they were; returns how many."""
     spec = read_spec(tx)
+    tx.runs.lock_run(spec.run_id)  # nobody decides between this look and what follows from it
     current = tx.inbox.inbox_details([result.result_id for result in group])
     decided = 0
     for result in group:
-        if result.result_id not in current:
+        found = current.get(result.result_id)
+        if found is None or _review_of(found) != result.review:
             continue
         command = order.command and f"{order.command}/{result.task_id}"
         request = DecisionRequest(order.who, now, command, order.note)
