@@ -96,6 +96,16 @@ def test_the_page_of_an_experiments_run_leads_to_its_report(client: TestClient) 
     assert "/experiments/3" not in client.get("/runs/3").text
 
 
+def test_results_without_a_schema_are_shown_by_what_they_have(client: TestClient) -> None:
+    page = client.get("/v1/runs/1/results?stage=score_gen").json()
+    grid = client.get("/runs/1?stage=score_gen").text
+
+    assert "reasoning" in page["fields"]
+    assert page["fields"] == list(page["items"][0]["data"])
+    assert '<span class="name">reasoning</span></th>' in grid
+    assert '<span class="name">text</span></th>' not in grid
+
+
 def test_a_report_is_computed_again_only_when_its_run_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

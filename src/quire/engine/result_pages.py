@@ -14,6 +14,7 @@ from typing import NamedTuple
 from quire.domain.data import Json, stored_json
 from quire.domain.errors import NotFound, UsageError
 from quire.domain.ids import RunId, StageId, TaskId
+from quire.domain.recipes import Stage
 from quire.domain.task_wording import span_text
 from quire.engine.context import EngineContext
 from quire.engine.row_counts import RowCount, count_confirmed, count_exported, count_statuses
@@ -156,8 +157,7 @@ class ResultPages:
             wanted = choose_stage(source.recipe, stage or sink_stages(source.recipe)[-1].name)
             reader = _Reader(tx, source, source.stage_ids[wanted.name], chosen)
             rows, cursor = reader.read(after, max(1, min(limit, MOST_ROWS)))
-        fields = tuple(wanted.schema.properties) if wanted.schema else ("text",)
-        return ResultPage(wanted.name, fields, rows, cursor, reader.looked_at)
+        return ResultPage(wanted.name, _columns(wanted, rows), rows, cursor, reader.looked_at)
 
     def count(
         self, run: int, stage: str | None = None, chosen: ResultFilter = EVERY_RESULT
@@ -202,6 +202,13 @@ class ResultPages:
         """The tasks before and after one, in the order of the grid."""
         with self._context.ledger.snapshot() as tx:
             return tx.tasks.task_before(TaskId(task)), tx.tasks.task_after(TaskId(task))
+
+
+def _columns(stage: Stage, rows: Sequence[ResultRow]) -> tuple[str, ...]:
+    """What its schema says, or without one what its gates made of the answers."""
+    if stage.schema:
+        return tuple(stage.schema.properties)
+    return tuple(dict.fromkeys(name for row in rows for name in row.data)) or ("text",)
 
 
 class _Reader:
