@@ -108,7 +108,6 @@ ONLY_USES = {  # statements that few other tests run on PostgreSQL or none, and 
     "entries_of_wallet": "test_a_late_answer_corrects_what_was_counted_under_its_own_key",
     "failed_outcomes_after": "test_a_filter_takes_what_fits_by_field_text_and_state",
     "flag_stale_stage": "test_an_edit_that_is_undone_makes_way_for_what_stood_before",
-    "forecasts_of_stage": "test_an_item_has_all_that_a_page_shows",
     "forget_continuations": "test_a_chain_that_failed_as_a_whole_begins_anew_when_it_is_retried",
     "forgive_losses": "test_an_outage_of_lost_calls_holds_the_run_and_costs_no_block",
     "gathering_tasks_to_block": "test_of_nothing_at_all_nothing_is_made",

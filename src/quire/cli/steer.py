@@ -274,9 +274,13 @@ def reject(
     """Refuse a result: it is asked again with the note, and paid again."""
     if not why.strip():
         raise UsageError("say what is wrong with it: --note TEXT")
+    from quire.cli.review_screen import cost_text
+
     with engine_for(context) as engine:
+        cost = cost_text(engine.review.reject_cost(task))  # by the answer that stands until now
         decision = engine.reject(TaskId(task), why, decider_name(engine, who))
-    said = f"is rejected and asked again; `quire attach {decision.run_id}` goes on with its run"
+    go_on = f"`quire attach {decision.run_id}` goes on with its run"
+    said = f"is rejected and asked again, {cost}; {go_on}"
     _print_decision(context, as_json, task, decision, said)
 
 

@@ -26,6 +26,7 @@ from quire.domain.reviews import (
 from quire.domain.states import ReviewMove
 from quire.engine.context import EngineContext
 from quire.ledger.ledger import Transaction
+from quire.pipeline.commands.again_costs import reject_cost
 from quire.pipeline.commands.control import transact_with_retry
 from quire.pipeline.commands.decide import DecisionOutcome, approve, edit, reject
 from quire.pipeline.commands.review_trail import DecisionRequest
@@ -45,7 +46,6 @@ from quire.review.bulk import BulkOrder, decide_bulk, preview_bulk
 from quire.review.inbox import count_inbox, inbox_page
 from quire.review.item_view import NEWEST, must_get_row, review_item
 from quire.review.leases import Reviewer, give_back_items, hold_item, renew_items, take_items
-from quire.review.reject_costs import reject_cost
 
 Outcome = TypeVar("Outcome")
 MOST_DECISIONS = 1_000  # of a page
@@ -86,8 +86,8 @@ class ReviewAdmin:
         """What asking a task again would cost, as far as one can tell."""
         with self._context.ledger.snapshot() as tx:
             row = must_get_row(tx, TaskId(task))
-            stage = self._spec(tx, row.run_id).stages[row.stage_id].name
-            return reject_cost(tx, row.run_id, stage, [TaskId(task)])
+            spec = self._spec(tx, row.run_id)
+            return reject_cost(tx, spec, spec.stages[row.stage_id].name, [TaskId(task)])
 
     def take(
         self,

@@ -21,13 +21,13 @@ from quire.domain.reviews import BulkPreview, BulkResult, InboxFilter, RejectCos
 from quire.domain.states import ReviewMove, ReviewState
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.inbox import InboxDetail
+from quire.pipeline.commands.again_costs import UNKNOWN, reject_cost
 from quire.pipeline.commands.control import register_command, transact_with_retry
 from quire.pipeline.commands.decide import approve, reject
 from quire.pipeline.commands.review_trail import DecisionRequest
 from quire.pipeline.run_spec import RunSpec
 from quire.review.inbox import SCAN, MatchedEntry, lines_of, scan_inbox
 from quire.review.inbox_orders import START, Place
-from quire.review.reject_costs import UNKNOWN, reject_cost
 
 SHOWN = 5  # random ones before a decision about all
 GROUP = 200  # decisions in one transaction
@@ -67,7 +67,7 @@ def preview_bulk(
             found.append(match)
         elif (place := draw.randrange(count)) < SHOWN:  # every one is as likely to be shown
             found[place] = match
-    costs = [reject_cost(tx, spec.run_id, name, tasks) for name, tasks in by_stage.items()]
+    costs = [reject_cost(tx, spec, name, tasks) for name, tasks in by_stage.items()]
     lines = lines_of(tx, found, now)
     return BulkPreview(count=count, again=again, sample=lines, reject_cost=_sum(costs))
 

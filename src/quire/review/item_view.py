@@ -25,11 +25,11 @@ from quire.gates.null_fields import allows_null
 from quire.ledger.ledger import Transaction
 from quire.ledger.stored_values import from_micros, from_micros_or_none
 from quire.ledger.tables.inbox import ReviewRow, VersionRow
+from quire.pipeline.commands.again_costs import reject_cost
 from quire.pipeline.run_spec import RunSpec
 from quire.planning.critic_standing import critic_standing
 from quire.planning.prompt_variables import result_text
 from quire.planning.spans import span_of_part
-from quire.review.reject_costs import reject_cost
 
 BESIDE = 2  # blocks shown before and after
 MOST_VERSIONS = 50
@@ -75,7 +75,7 @@ def review_item(tx: Transaction, spec: RunSpec, task: TaskId, now: datetime) -> 
         reasons=reasons_from_bits(row.reasons or 0),
         versions=tuple(map(_to_version, tx.inbox.versions_of_task(task, MOST_VERSIONS))),
         decisions=tuple(tx.reviews.decisions_of_task(task, NEWEST, MOST_DECISIONS)),
-        reject_cost=reject_cost(tx, row.run_id, stage.name, [task]),
+        reject_cost=reject_cost(tx, spec, stage.name, [task]),
         held_by=lease.who if lease else None,
         held_until=lease.until if lease else None,
         undoable=tx.reviews.last_decision(task),

@@ -38,6 +38,22 @@ class InboxDetail(NamedTuple):
     data: str | None  # JSON
 
 
+class LastCall(NamedTuple):
+    """The call that was answered last about a task."""
+
+    task_id: TaskId
+    model_no: int
+    pack_cap: int  # of the task; 0: none
+    route: str
+    tasks: int  # that shared the call
+    content_bytes: int  # of all of them
+    block_bytes: int  # of the task's block, where it is about one
+    input_tokens: int  # all of them
+    cached_tokens: int
+    output_tokens: int
+    pieces_cost: int  # picodollars, of answers that this one went on with
+
+
 class AnswerToSame(NamedTuple):
     """A current answer about what another task is about."""
 
@@ -241,11 +257,12 @@ class Inbox(Table):
         """The results that a task has or had, the newest first."""
         return self._list(VersionRow, "versions_of_task", task=task, limit=limit)
 
-    def last_costs_of_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, tuple[int, int]]:
-        """What each task's share of its last call cost, and how many tasks that call had."""
-        rows = self._run("last_costs_of_tasks", ids=list(tasks)) if tasks else []
-        return {row[0]: (row[1], row[2]) for row in rows}
+    def last_calls_of_tasks(self, tasks: Sequence[TaskId]) -> list[LastCall]:
+        """The call that was answered last about each of some tasks."""
+        return self._list(LastCall, "last_calls_of_tasks", ids=list(tasks)) if tasks else []
 
-    def forecasts_of_stage(self, run: RunId, stage: str) -> list[tuple[int, int]]:
-        """Tasks that a stage was forecast to have, and what they were to cost."""
-        return self._run("forecasts_of_stage", run=run, stage=stage)
+    def critics_of_tasks(self, critic: StageId, tasks: Sequence[TaskId]) -> list[TaskId]:
+        """The tasks of a critic that judged results of some tasks."""
+        if not tasks:
+            return []
+        return [row[0] for row in self._run("critics_of_tasks", ids=list(tasks), critic=critic)]

@@ -170,14 +170,25 @@ SELECT v.id, v.version, v.origin, v.data, v.review_state, v.reviewer, v.reviewed
     UNION ALL SELECT r.* FROM results r WHERE r.task_id = :task AND r.superseded_at IS NOT NULL) AS v
 JOIN tasks t ON t.id = v.task_id AND t.workspace_id = :workspace ORDER BY v.id DESC LIMIT :limit
 
--- name: last_costs_of_tasks
--- What each task's share of the call that answered it was.
-SELECT t.id, coalesce(a.cost, 0) / (CASE WHEN q.tasks > 0 THEN q.tasks ELSE 1 END), q.tasks
-FROM tasks t JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
-JOIN attempts a ON a.id = r.attempt_id AND a.cost IS NOT NULL JOIN requests q ON q.id = a.request_id
+-- name: last_calls_of_tasks
+-- The call that was answered last about each task, or gave the answer that was taken for it: what it was about, and
+-- what it took; also what the pieces cost that came before it.
+SELECT t.id, t.model_no, t.pack_cap, l.route, q.tasks, q.content_bytes, coalesce(b.json_bytes, 0),
+    coalesce(a.input_tokens + a.cached_tokens + a.written_short_tokens + a.written_long_tokens, 0), coalesce(a.cached_tokens, 0), a.output_tokens,
+    coalesce((SELECT CAST(sum(c.cost) AS INTEGER) FROM pieces p JOIN attempts c ON c.id = p.attempt_id
+        WHERE p.task_id = t.id AND p.version = t.version AND p.attempt_id <> a.id), 0)
+FROM tasks t JOIN attempts a ON a.id = (
+    SELECT max(s.id) FROM request_tasks rt JOIN attempts s ON s.request_id = rt.request_id
+    WHERE rt.task_id IN (t.id, (
+        SELECT coalesce(root.task_id, o.task_id) FROM results r JOIN results o ON o.id = r.reused_from LEFT JOIN results root ON root.id = o.reused_from
+        WHERE r.task_id = t.id AND r.superseded_at IS NULL))
+      AND s.state = 'settled' AND s.output_tokens > 0)
+JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id LEFT JOIN blocks b ON b.id = t.block_id
 WHERE t.workspace_id = :workspace AND t.id IN (:ids...)
 
--- name: forecasts_of_stage
--- How many tasks a stage was forecast to have when its run began, and what they were to cost.
-SELECT f.tasks, f.cost FROM stage_forecasts f JOIN runs r ON r.id = f.run_id AND r.workspace_id = :workspace
-WHERE f.run_id = :run AND f.stage = :stage ORDER BY f.ordinal
+-- name: critics_of_tasks
+-- Those of one critic that were asked about results of some tasks.
+SELECT c.id FROM (
+    SELECT r.id FROM results r WHERE r.task_id IN (:ids...) AND r.superseded_at IS NULL
+    UNION ALL SELECT r.id FROM results r WHERE r.task_id IN (:ids...) AND r.superseded_at IS NOT NULL) AS v
+JOIN tasks c ON c.judged_result_id = v.id AND c.workspace_id = :workspace AND +c.stage_id = :critic
