@@ -192,3 +192,7 @@ def test_nobody_there_is_told_in_one_line() -> None:
         quire.connect("http://127.0.0.1:9/runs/2")
     with pytest.raises(UsageError, match="no server's address"):
         quire.connect("http://127.0.0.1:port")
+    with pytest.raises(LedgerError, match="quire serve"):  # its line's end is no part of a token
+        quire.connect("http://127.0.0.1:9", "qt_secret\n")
+    with pytest.raises(UsageError, match=r"^that is no token: [a-z ]+$"):
+        quire.connect("http://127.0.0.1:9", "qt_\nsecret")

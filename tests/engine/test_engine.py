@@ -210,6 +210,7 @@ def test_a_ledger_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
     for path, says in [
         (tmp_path / "no" / "folder.db", "there is no folder"),
         (tmp_path / "text.db", "not a Quire ledger"),
+        (tmp_path / "a\0b.db", "names no file"),
     ]:
         with pytest.raises(LedgerError, match=says):
             quire.open(str(path))

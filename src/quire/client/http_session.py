@@ -26,7 +26,7 @@ class HttpSession:
         self._secure = parts.scheme == "https"
         self._host, self._port = parts.hostname or "", parts.port
         self._timeout = timeout
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._headers = {"Authorization": f"Bearer {_one_line(token)}"} if token else {}
 
     def get(self, path: str, **query: object) -> Any:
         """The JSON that a path answers."""
@@ -91,6 +91,14 @@ class HttpSession:
             ) from error
         finally:
             connection.close()
+
+
+def _one_line(token: str) -> str:
+    """A token, perhaps read from a file whose line ends; a wrong one is not shown to anybody."""
+    kept = token.strip()
+    if not (kept.isascii() and kept.isprintable()):
+        raise UsageError("that is no token: it has characters that no token has")
+    return kept
 
 
 def _server_address(url: str) -> str:

@@ -193,6 +193,8 @@ def open_ledger(
         database = _open_postgres(url)
     else:
         path = url.removeprefix("sqlite:///")
+        if "\0" in path:
+            raise LedgerError(f"{path!r} names no file")
         database = SqliteDatabase(path, durable=durable, must_exist=must_exist)
     try:
         database.migrate(migrations(database.dialect))
