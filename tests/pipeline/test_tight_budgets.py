@@ -14,10 +14,14 @@ from quire.domain.runs import Progress
 from quire.domain.states import RunState
 from quire.domain.wording import needs_text
 from quire.engine import RunHandle
+from quire.pipeline.calls.learn import learn_sizes
+from quire.pipeline.calls.packs import Money, are_covered, fit_packs, form_packs
+from quire.pipeline.calls.render import gather_ready
+from quire.pipeline.stages.advance import advance
 from tests.crash.test_recipe_simulation import fill, simulated_recipe
 from tests.pipeline.recipe_stages import SMALL
 from tests.pipeline.test_continuation import essay
-from tests.world import METADATA, World, sentences, until_rest
+from tests.world import METADATA, NOW, World, sentences, until_rest
 
 Worlds = Callable[..., World]
 
@@ -115,3 +119,30 @@ def test_the_smallest_budget_that_a_plan_names_sends_a_call(world: Worlds, words
     assert held.done == 0
     assert int(held.holds[0].fields["least"]) <= least < 2 * int(held.holds[0].fields["least"])
     assert after.done > 0
+
+
+def test_calls_that_are_surely_covered_need_not_be_fitted(world: Worlds) -> None:
+    here = world()
+    here.ingest([*sentences(40), "long " * 900])
+    run = here.start(pack_size=10)
+    with here.engine.ledger.transaction() as tx:
+        contexts = here.engine.context.contexts
+        advance(tx, contexts, NOW)
+        (stage,) = tx.runs.stages_of_run(run.id)
+        context = contexts.any_of_stage(tx, run.id, stage.id)
+        gathered, known = gather_ready(tx, context, 100), learn_sizes(tx, contexts, context, 0)
+        packs = form_packs(context, known, gathered.tasks, more=False, left=False)
+
+        sure = [
+            money
+            for money in (DOLLAR // 1000 * thousandth for thousandth in range(1, 400))
+            if are_covered(context, known, packs, gathered, money)
+        ]
+        fitted = [
+            fit_packs(context, known, packs, gathered, Money(money, calls_out=False))
+            for money in sure
+        ]
+
+    assert len(packs) > 3
+    assert 0 < len(sure) < 399
+    assert all(kept is packs for kept in fitted)
