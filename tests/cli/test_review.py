@@ -106,11 +106,21 @@ def test_what_cannot_be_edited_so_is_told_and_the_item_stays(run: int, terminal:
     terminal.expect("words [")
     terminal.press("many\n")
     terminal.expect("topic [")
-    terminal.press("\n")
+    terminal.press("mine\n")
     terminal.expect("cannot be edited so: 1 mistake")
-    terminal.press("q")
-    terminal.expect("0 decisions; 6 left")
+    terminal.expect("`e` goes on with what you typed")
     assert decisions(run) == []
+    terminal.press("e")
+    terminal.expect("words [many]")
+    terminal.press("7\n")
+    terminal.expect("topic [mine]")
+    terminal.press("\n")
+    terminal.expect("is edited")
+    terminal.press("q")
+    terminal.expect("1 decision; 5 left")
+    with open_engine(None) as engine:
+        (edited,) = engine.get(run).rows(only="confirmed")
+    assert (edited["words"], edited["topic"]) == (7, "mine")
 
 
 def test_the_name_is_asked_for_once(run: int) -> None:

@@ -48,6 +48,7 @@ class ReviewScreen:
         self._next: str | None = ""
         self._place = 0
         self._decided: list[int] = []  # tasks, the last one last
+        self._refused: dict[int, dict[str, Json]] = {}  # edits that the gates did not take
         self._said = ""
 
     def show(self) -> int:
@@ -127,15 +128,22 @@ class ReviewScreen:
         self._said = f"task {item.task_id} is {said}"
 
     def _edit(self, item: ReviewItem) -> None:
-        data: dict[str, Json] = dict(item.data) if isinstance(item.data, dict) else {}
+        standing: dict[str, Json] = dict(item.data) if isinstance(item.data, dict) else {}
+        data = standing | self._refused.pop(item.task_id, {})
         for view in item.fields:
-            typed = read_line(f"{view.name} [{clip(_words(view.value), 60)}]: ")
+            there = data.get(view.name, view.value)
+            typed = read_line(f"{view.name} [{clip(_words(there), 60)}]: ")
             if typed == ".":
                 return
             if typed:
                 data[view.name] = _typed_value(view, typed)
-        self._review.edit(item.task_id, data, self._who)
-        self._leave_item(item, "edited")
+        try:
+            self._review.edit(item.task_id, data, self._who)
+        except UsageError as error:
+            self._refused[item.task_id] = data
+            self._said = f"{error}\n`e` goes on with what you typed"
+        else:
+            self._leave_item(item, "edited")
 
     def _reject(self, item: ReviewItem) -> None:
         cost = cost_text(item.reject_cost)
