@@ -183,7 +183,8 @@ FROM tasks t JOIN attempts a ON a.id = (
         SELECT coalesce(root.task_id, o.task_id) FROM results r JOIN results o ON o.id = r.reused_from LEFT JOIN results root ON root.id = o.reused_from
         WHERE r.task_id = t.id AND r.superseded_at IS NULL))
       AND s.state = 'settled' AND s.output_tokens > 0)
-JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id LEFT JOIN blocks b ON b.id = t.block_id
+JOIN requests q ON q.id = a.request_id JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
+LEFT JOIN blocks b ON b.id = t.block_id AND b.workspace_id = :workspace
 WHERE t.workspace_id = :workspace AND t.id IN (:ids...)
 
 -- name: critics_of_tasks
