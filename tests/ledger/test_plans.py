@@ -150,6 +150,8 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "answers_about_same_document": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
     "review_row": ({"id": FIRST + 1}, ""),
     "versions_of_task": ({"task": FIRST + 1, "limit": 50}, "results_superseded"),
+    "stale_tasks": ({"stage": 1, "limit": 20_000}, "tasks_stale"),
+    "readers_to_renew": ({"stage": 1, "ids": [FIRST + 1, FIRST + 2]}, ""),
     "last_calls_of_tasks": ({"ids": [FIRST + 1, FIRST + 2]}, "request_tasks_task"),
     "critics_of_tasks": ({"ids": [FIRST + 1, FIRST + 2], "critic": 1}, "tasks_judging"),
     "neighbour_blocks": ({"document": 1, "first": 9998, "last": 10_002}, ""),

@@ -6,6 +6,7 @@ import pytest
 
 from quire.domain.reviews import InboxFilter
 from quire.engine import RunHandle
+from quire.web.run_standing import read_standing
 from tests.pipeline.recipe_stages import NOTED, SMALL, recipe, record_stage, text_stage
 from tests.pipeline.taste_gate import tasks_of
 from tests.world import World, sentences, until_rest
@@ -19,7 +20,13 @@ SUMMARY = text_stage("summary", "each_document", "Sum up in 20 words:\n{{ docume
 PAGE = record_stage(
     "page", "each_document", "{{ document.text }}\n{{ inputs.summary.text }}", needs=("summary",)
 )
-STAGES = (FACTS, CHECK, SUMMARY, PAGE)
+INDEX = text_stage(
+    "index",
+    "all_to_one",
+    "In 20 words:\n{% for page in inputs.page %}{{ page.data }}\n{% endfor %}",
+    needs=("page",),
+)
+STAGES = (FACTS, CHECK, SUMMARY, PAGE, INDEX)
 NEAR = 0.25  # of what it came to
 
 
@@ -76,3 +83,31 @@ def test_what_was_taken_from_an_earlier_run_is_priced_by_the_call_it_came_from(h
 
     assert before == 0
     assert said.cost_pico == pytest.approx(spent(run) - before, rel=NEAR)
+
+
+def test_making_stale_results_again_is_priced_with_what_is_made_from_them(here: World) -> None:
+    run, engine = start_run(here), here.engine
+    for task in tasks_of(here, run, "summary"):
+        data = engine.review.item(task).data
+        engine.edit(task, {"text": f"{data['text']} Indeed."}, "Ada")  # type: ignore[index,call-overload]
+    before, said = spent(run), engine.spend.stale_cost(run.id)
+    (act,) = [act for why in read_standing(engine, run.id).why for act in why.acts if act.cost]
+
+    run.retry(stale=True)
+
+    assert act.cost == said
+    assert said == pytest.approx(spent(run) - before, rel=NEAR)
+    assert engine.spend.stale_cost(run.id) == 0
+
+
+def test_what_a_person_confirmed_is_not_made_again_and_costs_nothing(here: World) -> None:
+    run, engine = start_run(here), here.engine
+    (summary, *_), pages = tasks_of(here, run, "summary"), tasks_of(here, run, "page")
+    engine.edit(summary, {"text": "Another summary altogether."}, "Ada")
+    said = engine.spend.stale_cost(run.id)
+
+    for page in pages:
+        engine.approve(page, "Ada")
+
+    assert said
+    assert engine.spend.stale_cost(run.id) == 0

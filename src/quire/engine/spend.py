@@ -13,6 +13,7 @@ from quire.engine.foreign_values import ForeignFrame
 from quire.export.column_types import DATE, INTEGER, NUMBER, TEXT, Column
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.spend import EVERY_RUN
+from quire.pipeline.commands.again_costs import stale_cost
 from quire.planning.forecast_corrections import NOTHING_TAKEN, StageSpend, spend_by_stage
 from quire.planning.job_forecasts import percent_over
 from quire.planning.rendering import USUAL_OVERHEAD
@@ -107,6 +108,12 @@ class SpendViews:
         with self._context.ledger.snapshot() as tx:
             rows = tx.spend.stage_forecasts(RunId(run))
         return sum(row.cost for row in rows) if rows else None
+
+    def stale_cost(self, run: int) -> int | None:
+        """Picodollars that making a run's stale results again will cost; None: nobody can tell."""
+        with self._context.ledger.snapshot() as tx:
+            spec = self._context.contexts.spec_of(tx, tx.runs.must_get_run(RunId(run)).id)
+            return stale_cost(tx, spec)
 
     def compare_forecast(self, run: int) -> list[dict[str, Json]]:
         """Forecast beside actual, one flat row for each stage and model; none was kept: none."""

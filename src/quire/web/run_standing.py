@@ -93,7 +93,8 @@ def read_standing(engine: Engine, run: int) -> RunStanding:
     number = engine.queries.must_get(run).id
     head, now = engine.queries.head(number), engine.progress(number)
     workers, task_cost = engine.workers(number), _task_cost(now)
-    why = standing_reasons(now, engine.queries.stalls(number), task_cost)
+    stale_cost = engine.spend.stale_cost(number) if any(it.stale for it in now.stages) else None
+    why = standing_reasons(now, engine.queries.stalls(number), task_cost, stale_cost)
     views = engine.batches(number) if now.batches else []
     forecast = engine.spend.compare_forecast(number)
     return RunStanding(

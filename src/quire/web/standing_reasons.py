@@ -34,9 +34,12 @@ class StandingReason(NamedTuple):
 
 
 def standing_reasons(
-    now: Progress, stalls: Sequence[Stall], task_cost: int | None
+    now: Progress, stalls: Sequence[Stall], task_cost: int | None, stale_cost: int | None
 ) -> Iterator[StandingReason]:
-    """Why a run does not move; `task_cost`: picodollars that a task took so far, on average."""
+    """Why a run does not move; `task_cost`: picodollars that a task took so far, on average.
+
+    `stale_cost`: what making its stale results again will cost.
+    """
     yield from (_hold_reason(now, hold) for hold in now.holds if hold.kind is not HoldKind.USER)
     kinds = {stall.kind for stall in stalls}
     if StallKind.TASK_LIMIT in kinds:
@@ -45,7 +48,7 @@ def standing_reasons(
         words = "No worker is running: nothing is sent until one is."
         yield StandingReason(words, (StandingAct("", f"quire attach {now.run_id}"),))
     if StallKind.STALE in kinds:
-        yield _stale_reason(now, task_cost)
+        yield _stale_reason(now, stale_cost)
     others = (StallKind.HELD, StallKind.TASK_LIMIT, StallKind.NO_WORKER, StallKind.STALE)
     yield from (StandingReason(plain_words(str(one))) for one in stalls if one.kind not in others)
 
@@ -98,7 +101,7 @@ def _limit_reason(now: Progress, task_cost: int | None) -> StandingReason:
     return StandingReason(words, (act,))
 
 
-def _stale_reason(now: Progress, task_cost: int | None) -> StandingReason:
+def _stale_reason(now: Progress, cost: int | None) -> StandingReason:
     stages = [stage for stage in now.stages if stage.stale]
     count = sum(stage.stale for stage in stages)
     which = ", ".join(f"{stage.stale:,} of {stage.name}" for stage in stages)
@@ -107,7 +110,7 @@ def _stale_reason(now: Progress, task_cost: int | None) -> StandingReason:
         f"quire retry {now.run_id} --stale",
         post=f"/v1/runs/{now.run_id}/retry",
         body={"stale": True},
-        cost=None if task_cost is None else task_cost * count,
+        cost=cost,
     )
     were = "was" if count == 1 else "were"
     words = f"{quantity(count, 'result')} {were} made from what has changed since: {which}."

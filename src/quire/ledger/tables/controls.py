@@ -121,6 +121,18 @@ class Controls(Table):
             owed += self._move_picked("renew_moved_tasks", name, stage, sources, **values)
         return owed
 
+    def stale_tasks(self, stage: StageId, limit: int) -> list[TaskId]:
+        """Stale tasks of a stage that `renew_tasks` renews."""
+        rows = self._run("stale_tasks", stage=stage, limit=limit)
+        return [row[0] for row in rows]
+
+    def readers_to_renew(self, stage: StageId, tasks: Sequence[TaskId]) -> list[TaskId]:
+        """Answered tasks of a stage that are stale once these, which they read, are renewed."""
+        if not tasks:
+            return []
+        rows = self._run("readers_to_renew", stage=stage, ids=list(tasks))
+        return [row[0] for row in rows]
+
     def renew_critic_tasks(self, stage: StageId, now: datetime) -> int:
         """Count only new words of critics about what is current; returns of how many."""
         renewed = self._change("renew_critics", stage=stage)

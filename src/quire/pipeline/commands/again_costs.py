@@ -8,6 +8,7 @@ what the run was forecast to take.
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from quire.domain.ids import TaskId
@@ -28,6 +29,7 @@ from quire.planning.token_estimates import guess_token_use
 
 CALLS, FORECAST, UNKNOWN = "calls", "forecast", "unknown"
 MOST = 2_000  # tasks whose calls are looked at; of more, these stand for all
+MOST_STALE = 20_000  # tasks of a stage that are listed
 USUAL_NOTE = 60  # bytes in which a person says what is wrong
 NOTE_BYTES = len(repair_note("")) + USUAL_NOTE
 
@@ -43,27 +45,45 @@ class _Order(NamedTuple):
 
 def reject_cost(tx: Transaction, spec: RunSpec, name: str, tasks: Sequence[TaskId]) -> RejectCost:
     """What rejecting results of a stage will cost, as far as one can tell; critics included."""
-    stage = spec.stage_named(name)
-    own = _cost_of(tx, spec, _Order(stage, tasks, len(tasks), NOTE_BYTES))
-    critics = _critics_cost(tx, spec, stage, tasks)
-    if own.cost_pico is None or critics is None:
-        return RejectCost(cost_pico=None, basis=UNKNOWN)
-    return RejectCost(cost_pico=own.cost_pico + critics, basis=own.basis)
+    return _judged_cost(tx, spec, _Order(spec.stage_named(name), tasks, len(tasks), NOTE_BYTES))
 
 
-def _critics_cost(
-    tx: Transaction, spec: RunSpec, stage: Stage, tasks: Sequence[TaskId]
-) -> int | None:
-    """What the critics of new results of these tasks will cost; each judges alone."""
+def stale_cost(tx: Transaction, spec: RunSpec) -> int | None:
+    """What making stale results again will cost: theirs, and of all that is made from them.
+
+    None where nobody can tell. What a person confirmed stays.
+    """
+    stale = tx.lineage.count_stale(spec.run_id)
+    again: dict[str, list[TaskId]] = {}
     total = 0
-    for critic in spec.critics_of(stage):
-        known = tx.inbox.critics_of_tasks(spec.stage_ids[critic.name], _sample(tasks))
-        count = len(tasks) * (len(set(critic.models)) or 1)
-        cost = _cost_of(tx, spec, _Order(critic, known, count)).cost_pico
+    for stage in spec.recipe.stages if stale else ():
+        if stage.critic:
+            continue
+        read = [task for name in stage.upstream for task in again.get(name, ())]
+        key = spec.stage_ids[stage.name]
+        listed = tx.controls.stale_tasks(key, MOST_STALE)
+        tasks = sorted({*listed, *tx.controls.readers_to_renew(key, read)})
+        again[stage.name] = tasks
+        more = stale.get(stage.name, 0) if len(listed) == MOST_STALE else 0
+        order = _Order(stage, tasks, max(len(tasks), more))
+        cost = _judged_cost(tx, spec, order).cost_pico if tasks else 0
         if cost is None:
             return None
         total += cost
     return total
+
+
+def _judged_cost(tx: Transaction, spec: RunSpec, order: _Order) -> RejectCost:
+    """What some tasks of an ordinary stage will cost, and their critics, who each go alone."""
+    own, total = _cost_of(tx, spec, order), 0
+    for critic in spec.critics_of(order.stage):
+        known = tx.inbox.critics_of_tasks(spec.stage_ids[critic.name], _sample(order.known))
+        judged = order.tasks * (len(set(critic.models)) or 1)
+        cost = _cost_of(tx, spec, _Order(critic, known, judged)).cost_pico
+        if cost is None:
+            return RejectCost(cost_pico=None, basis=UNKNOWN)
+        total += cost
+    return own if own.cost_pico is None else replace(own, cost_pico=own.cost_pico + total)
 
 
 def _cost_of(tx: Transaction, spec: RunSpec, order: _Order) -> RejectCost:

@@ -125,6 +125,20 @@ WHERE workspace_id = :workspace AND stage_id = :stage AND stale_since IS NULL AN
     LEFT JOIN results r ON r.task_id = i.id AND r.superseded_at IS NULL AND i.state IN ('done', 'proposed')
     WHERE ti.task_id = tasks.id AND coalesce(ti.used_result_id, 0) <> coalesce(r.id, 0))
 
+-- name: stale_tasks
+-- Stale tasks of a stage that are asked again where somebody says so: not what a person confirmed, nor what was purged.
+SELECT t.id FROM tasks t JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+WHERE t.workspace_id = :workspace AND t.stage_id = :stage AND t.stale_since IS NOT NULL AND t.state IN ('done', 'proposed')
+  AND r.data IS NOT NULL AND r.review_state NOT IN ('approved', 'edited')
+ORDER BY t.id LIMIT :limit
+
+-- name: readers_to_renew
+-- The same of answered tasks that read some that are asked again.
+SELECT DISTINCT t.id FROM task_inputs ti JOIN tasks t ON t.id = ti.task_id AND t.workspace_id = :workspace AND +t.stage_id = :stage
+JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
+WHERE ti.input_task_id IN (:ids...) AND t.judged_result_id IS NULL AND t.state IN ('done', 'proposed')
+  AND r.data IS NOT NULL AND r.review_state NOT IN ('approved', 'edited')
+
 -- name: unsent_requests_of_stages
 SELECT q.id FROM lanes l JOIN requests q ON q.lane_id = l.id AND q.state = 'queued'
 WHERE l.workspace_id = :workspace AND l.stage_id IN (:stages...) ORDER BY q.id LIMIT :limit
