@@ -39,7 +39,10 @@ def test_the_example_runs_as_it_is_and_gives_tables_and_a_report(pilot: Quire) -
     said = pilot("judge", "run", FILE).stdout
     pilot("judge", "export", FILE, "--to", "tables")
     pilot("judge", "report", FILE, "--to", "report")
+    nowhere = [pilot("judge", command, FILE, code=2).stderr for command in ("export", "report")]
 
+    assert nowhere[1] == "quire: missing option '--to'; see `quire judge report --help`\n"
+    assert nowhere[0] == nowhere[1].replace("report", "export")
     assert "24 of 24 tasks done, 0 failed · simulated" in said
     assert "next: quire judge export 1" in said
     scores = pandas.read_csv("tables/scores.csv")
@@ -56,7 +59,11 @@ def test_an_experiment_is_forecast_by_stage_and_model_before_anything_is_spent(
     said = pilot("judge", "plan", FILE).stdout
     printed = pilot.json("judge", "plan", FILE)
 
-    assert said.startswith(f"{FILE}: 3 pieces of evidence\n")
+    heading, _, _ = said.partition("\n")
+    assert heading == (
+        f"{FILE}: 3 pieces of evidence · simulated/small (simulated: no model is called, no money"
+        " is spent), simulated/large (simulated)"
+    )
     assert "together: 48 tasks, 48 calls, roughly $" in said
     assert [(item["stage"], item["model"], item["calls"]) for item in printed["stages"]][:2] == [
         ("rubric_gen", "simulated/small", 3),
@@ -183,6 +190,7 @@ def test_what_is_no_experiment_is_refused_in_a_line(pilot: Quire, command: str) 
     still_none = pilot("judge", command, FILE, *to, code=2)
     pilot("run", "--schema", "schema.json", "--model", "simulated/small")
     another = pilot("judge", command, "1", *to, code=2)
+    at_once = pilot("judge", command, "1", code=2)
     unknown = pilot("judge", command, "7", *to, code=2)
 
     assert "there is no ledger" in none_yet.stderr or "quire init" in none_yet.stderr
@@ -190,6 +198,7 @@ def test_what_is_no_experiment_is_refused_in_a_line(pilot: Quire, command: str) 
         f"there is no run of {FILE} yet; `quire judge run {FILE}` starts one" in still_none.stderr
     )
     assert "run 1 is not an experiment's" in another.stderr
+    assert at_once.stderr == another.stderr
     assert "there is no run 7" in unknown.stderr
 
 

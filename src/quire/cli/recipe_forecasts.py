@@ -54,11 +54,15 @@ def print_recipe_forecast(planned: "Plan", *, as_json: bool, about: str = "") ->
 
 def _recipe_heading(planned: "Plan") -> str:
     about = f"{quantity(planned.documents, 'document')}, {quantity(planned.blocks, 'block')}"
+    return f"{about} · recipe {planned.order.recipe.name} · {asked_models(planned)}"
+
+
+def asked_models(planned: "Plan") -> str:
+    """Who is asked; of simulated models, that they are."""
     order = planned.order
     note = f" ({order.facts.note})" if order.facts.note else ""
     others = (model_label(facts.name) for facts in order.models)
-    asked = ", ".join([f"{order.facts.name}{note}", *others])
-    return f"{about} · recipe {order.recipe.name} · {asked}"
+    return ", ".join([f"{order.facts.name}{note}", *others])
 
 
 def _stage_cells(forecast: "StageForecast") -> Iterator[object]:

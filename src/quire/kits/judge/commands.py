@@ -26,7 +26,7 @@ from quire.cli.printing import (
     quantity,
     say,
 )
-from quire.cli.recipe_forecasts import expected_totals, print_recipe_forecast
+from quire.cli.recipe_forecasts import asked_models, expected_totals, print_recipe_forecast
 from quire.cli.run_summary import (
     exit_code,
     money_words,
@@ -34,6 +34,7 @@ from quire.cli.run_summary import (
 )
 from quire.cli.session import engine_for, print_outcome, session
 from quire.domain.data import Json
+from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.runs import Progress
 from quire.domain.states import TaskState
@@ -103,7 +104,7 @@ RunOrFileOrNewest = Annotated[
     str | None,
     of.argument("RUN|FILE", "A run's number, or the experiment's file; the newest by default."),
 ]
-To = Annotated[Path, of.option("FOLDER", "Where the files go.", "--to")]
+To = Annotated[Path | None, of.option("FOLDER", "Where the files go; required.", "--to")]
 
 # Each draw goes alone, and what shapes the answers stands in the file, so that it is exported.
 _POLICY_NOT_OFFERED = ("pack_size", "packing", "estimated_output_per_task", "temperature", "effort")
@@ -144,7 +145,8 @@ def plan(
         kept = reuse_from_options(reuse, from_stage)
         planned = plan_experiment(engine, file, kept, **policy)
     evidence = quantity(planned.documents, "piece")
-    print_recipe_forecast(planned, as_json=as_json, about=f"{file}: {evidence} of evidence")
+    about = f"{file}: {evidence} of evidence · {asked_models(planned)}"
+    print_recipe_forecast(planned, as_json=as_json, about=about)
 
 
 @app.command(epilog="Example: quire judge run my-experiment/experiment.toml --route batch")
@@ -231,7 +233,7 @@ def status(
 def export(
     context: typer.Context,
     which: RunOrFile,
-    to: To,
+    to: To = None,
     form: Annotated[str, of.option("csv|parquet", "What files it writes.", "--format")] = "csv",
     as_json: of.AsJson = False,
 ) -> None:
@@ -241,6 +243,7 @@ def export(
 
     with engine_for(context) as engine:
         run = find_experiment_run(engine, which)
+        to = _require_folder(to, "export")
         done = export_experiment(engine, run, to, form)
         _note_unfinished(engine, done.rows)
     manifest = done.written.manifest
@@ -259,16 +262,22 @@ def export(
 def report(
     context: typer.Context,
     which: RunOrFile,
-    to: To,
+    to: To = None,
     show: Annotated[bool, of.flag("Show the page in a browser.", "--open")] = False,
     as_json: of.AsJson = False,
 ) -> None:
     """Write an experiment's figures, plots and a page that needs nothing else."""
     from quire.kits.judge.chart_drawing import require_matplotlib
+    from quire.kits.judge.experiment_runs import find_experiment_run, rows_of
     from quire.kits.judge.report import write_report
 
     require_matplotlib()  # before anything is read
-    written = write_report(_read_rows(context, which), to)
+    with engine_for(context) as engine:
+        run = find_experiment_run(engine, which)
+        to = _require_folder(to, "report")
+        rows = rows_of(engine, run)
+        _note_unfinished(engine, rows)
+    written = write_report(rows, to)
     said = f"wrote {quantity(len(written), 'file')} to {to}; open {written[0]}"
     files = [str(path) for path in written]
     print_outcome(context, as_json, {"folder": str(to), "files": files}, said)
@@ -285,13 +294,11 @@ app.command(
 )(of.takes_policy(without=_POLICY_NOT_OFFERED)(family_commands.sweep))
 
 
-def _read_rows(context: typer.Context, which: str) -> "ExperimentRows":
-    from quire.kits.judge.experiment_runs import find_experiment_run, rows_of
-
-    with engine_for(context) as engine:
-        rows = rows_of(engine, find_experiment_run(engine, which))
-        _note_unfinished(engine, rows)
-    return rows
+def _require_folder(to: Path | None, command: str) -> Path:
+    """Where files go; whoever means no experiment has been told that first."""
+    if to is None:
+        raise UsageError("missing option '--to'", f"see `quire judge {command} --help`")
+    return to
 
 
 def _note_unfinished(engine: "Engine", rows: "ExperimentRows") -> None:
