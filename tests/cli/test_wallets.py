@@ -50,10 +50,15 @@ def test_a_budget_holds_a_run_and_resume_raises_it(quire: Quire, tmp_path: Path)
     order = ("run", "--schema", "metadata", "--model", "simulated/small")
 
     held = quire(*order, "--budget", "0.00001", code=4)
-    quire("resume", "1", "--budget", "$5")
+    unpaid = quire("resume", "1").stdout
+    quire("attach", "1", code=4)
+    paid = quire("resume", "1", "--budget", "$5").stdout
     done = json.loads(quire("attach", "1", "--json").stdout)
 
     assert "needs $" in held.stderr
+    assert unpaid.startswith("run 1 is held again before its next call: its budget needs $")
+    assert unpaid.endswith("`quire resume 1 --budget AMOUNT`\n")
+    assert paid.startswith("run 1 may go on; no worker is there")
     assert done["done"] == 3
     assert done["money"]["budget_usd"] == 5.0
     assert "left" in quire("status", "1").stdout

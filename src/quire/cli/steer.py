@@ -16,6 +16,7 @@ from quire.cli.session import engine_and_run, engine_for, print_outcome, session
 from quire.domain.data import Json, json_or_text
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId, TaskId
+from quire.domain.reasons import HoldKind
 from quire.domain.states import RunState
 from quire.engine.json_views.run_views import regate_json
 
@@ -44,9 +45,19 @@ def resume(
 ) -> None:
     """Lift every hold of a run, and change what it may spend where --budget says so."""
     with engine_and_run(context, run) as (engine, number):
+        lack = "" if budget is not None else _lack_of_money(engine, number)
         changed = engine.resume(number, budget_usd=budget, no_limit=no_limit)
-        said = f"may go on; {_continue_hint(engine, number)}" if changed else "was not held"
+        if changed and lack:
+            said = f"is held again before its next call: {lack}"
+        else:
+            said = f"may go on; {_continue_hint(engine, number)}" if changed else "was not held"
     _print_change(context, as_json, number, changed, said)
+
+
+def _lack_of_money(engine: "Engine", run: RunId) -> str:
+    """What a run that is held for money needs; "" where it is not."""
+    holds = engine.progress(run).holds
+    return "".join(hold.detail for hold in holds if hold.kind is HoldKind.FUNDS)
 
 
 def cancel(context: typer.Context, run: RunNumber = None, as_json: AsJson = False) -> None:
