@@ -60,6 +60,19 @@ def test_mistaken_settings_are_refused_with_2(quire: Quire, folder: Path) -> Non
     assert "did you mean model?" in quire("runs", code=2).stderr
 
 
+def test_a_mistaken_fault_script_stops_only_what_calls_the_model(ready: Quire) -> None:
+    order = ("run", "--schema", "clauses", "--limit", 2)
+    ready(*order, faults="refuse=1", code=1)
+
+    refused = [ready(*words, faults="zzz", code=2) for words in (order, ("attach", 1), ("work",))]
+    ready(*order, "--new", faults="zzz", code=2)
+    read = [ready(*words, 1, faults="zzz") for words in (("status",), ("failures",), ("retry",))]
+
+    assert all("simulated faults: 'zzz' says nothing" in result.stderr for result in refused)
+    assert "refuse" in read[1].stdout
+    assert [item["run"] for item in ready.json("runs")] == [1]  # none was begun
+
+
 def test_settings_that_cannot_be_written_are_told_with_3(quire: Quire, folder: Path) -> None:
     (folder / "quire.toml").symlink_to(folder / "no" / "such" / "folder")
 

@@ -92,7 +92,10 @@ def open_context(
         durable=settings.durable,
         must_exist=must_exist,
     )
-    return make_context(settings, ledger, runtime, environment)
+    context = make_context(settings, ledger, runtime, environment)
+    if faults is not None:
+        context.providers.check_faults()
+    return context
 
 
 def find_mistakes(

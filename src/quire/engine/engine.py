@@ -395,6 +395,7 @@ class Engine(PageParts):
         from quire.dispatch.worker import Worker, WorkerSettings
 
         context, config, providers = self.context, self.settings, self.providers
+        providers.check_faults()
         worker = Worker(
             context.ledger,
             ProviderLookup(providers.get, providers.batch_api, providers.http_client),

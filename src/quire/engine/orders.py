@@ -177,6 +177,7 @@ class Orders:
 
     def start(self, order: Order, forecasts: Sequence[ForecastRow] = ()) -> StartedRun:
         """Begin a run, or go on with that of the same order; of a new one keep its forecast."""
+        self._context.providers.check_faults()
         now = self._context.runtime.now()
         with self._context.ledger.transaction() as tx:
             if order.command and (known := _run_of_command(tx, order.command)):

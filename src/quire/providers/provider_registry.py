@@ -24,13 +24,17 @@ class Providers:
         proxied: bool = True,
         now: Callable[[], datetime | None] = lambda: None,
     ) -> None:
-        """Check the simulated model's fault script now, so that a mistake costs nothing."""
+        """Note the simulated model's fault script; it is read when the model is to be called."""
         self._proxied = proxied  # else calls go past all proxies
         self._now = now
-        self._faults = parse_fault_script(faults)
+        self._fault_script = faults
         self._providers: dict[str, Provider] = {}
         self._batch_apis: dict[str, BatchApi | None] = {}
         self._transport: Transport | None = None
+
+    def check_faults(self) -> None:
+        """Refuse a mistaken fault script; done before anything is begun, it costs nothing."""
+        parse_fault_script(self._fault_script)
 
     def get(self, name: str) -> Provider:
         """The vendor of this name."""
@@ -61,7 +65,7 @@ class Providers:
         if name == "simulated":
             from quire.providers.simulated import SimulatedProvider  # one vendor, when needed
 
-            return SimulatedProvider(self._faults)
+            return SimulatedProvider(parse_fault_script(self._fault_script))
         vendor = make_wire_format(name)
         from quire.providers.http import HttpProvider  # not for the simulated model
 
