@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from quire.domain.data import Json
+from quire.domain.errors import CostAboveLimit
 from quire.domain.ids import WorkspaceId
 from quire.domain.recipes import Stage
 from quire.domain.states import RunState
@@ -397,6 +398,18 @@ def test_a_run_that_asks_everything_does_so_when_it_goes_on(world: Worlds) -> No
     assert more.id == asking.id
     assert (unsaid, said) == (2, 0)  # its own setting, until another one is said
     assert more.progress().reused == 2
+
+
+def test_what_a_run_that_asks_everything_still_costs_counts_when_it_goes_on(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(6))
+    here.run(pack_size=1)
+    here.run(pack_size=1, new=True, limit=2, reuse=False)
+    policy: dict[str, Json] = {"pack_size": 1}
+    order = here.engine.orders.resolve(schema=METADATA, model=SMALL, policy=policy)
+
+    with pytest.raises(CostAboveLimit):
+        here.engine.start(order, max_cost_usd=0.0)
 
 
 def test_what_shared_a_call_with_a_purged_document_is_not_asked_again(world: Worlds) -> None:

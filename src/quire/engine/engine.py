@@ -265,6 +265,7 @@ class Engine(PageParts):
 
     def start(self, order: Order, max_cost_usd: float | None = None) -> RunHandle:
         """The same of an order that is resolved; what it is forecast to take is kept with it."""
+        order = self.orders.with_own_reuse(order)
         order = replace(order, policy=order.policy.with_route(self.forecasts.route(order)))
         forecast = None
         if max_cost_usd is not None or not self.orders.is_begun(order):

@@ -175,6 +175,16 @@ class Orders:
         with self._context.ledger.snapshot() as tx:
             return not order.new and find_run(tx, order) is not None
 
+    def with_own_reuse(self, order: Order) -> Order:
+        """The order as its run goes on: whether answers are taken, as that was told unless said."""
+        with self._context.ledger.snapshot() as tx:
+            known = None if order.new else find_run(tx, order)
+            if known is None or order.policy.sources.get("reuse") == FLAG:
+                return order
+            own = policy_from_json(tx.runs.must_get_run(known).policy).policy.reuse
+        policy = replace(order.policy.policy, reuse=own)
+        return replace(order, policy=replace(order.policy, policy=policy))
+
     def start(self, order: Order, forecasts: Sequence[ForecastRow] = ()) -> StartedRun:
         """Begin a run, or go on with that of the same order; of a new one keep its forecast."""
         self._context.providers.check_faults()
