@@ -6,6 +6,7 @@ import pytest
 
 from quire.domain.data import Json
 from quire.domain.gates import Judgement
+from tests.gates import marker_doubts
 from tests.gates.marker_answers import LETTERS, REASONING, decode
 from tests.gates.marker_table import (
     ABSTAINS,
@@ -41,29 +42,29 @@ def _fields(text: str, kind: str, *names: str) -> tuple[Json, ...] | str:
     return tuple(verdict.data[name] for name in names)
 
 
-@pytest.mark.parametrize(("text", "reading"), ONE_OF_THREE)
+@pytest.mark.parametrize(("text", "reading"), [*ONE_OF_THREE, *marker_doubts.ONE_OF_THREE])
 def test_one_of_three(text: str, reading: Reading) -> None:
     assert _reading(text, VERDICT, LETTERS) == reading
 
 
-@pytest.mark.parametrize(("text", "reading"), SOME_OF_THREE)
+@pytest.mark.parametrize(("text", "reading"), [*SOME_OF_THREE, *marker_doubts.SOME_OF_THREE])
 def test_some_of_three(text: str, reading: Reading) -> None:
     assert _reading(text, {**ABSTENTION_ALLOWED, "method": "subset"}, LETTERS) == reading
 
 
-@pytest.mark.parametrize(("text", "reading"), ONE_OPAQUE)
+@pytest.mark.parametrize(("text", "reading"), [*ONE_OPAQUE, *marker_doubts.ONE_OPAQUE])
 def test_one_of_three_opaque_identifiers(text: str, reading: Reading) -> None:
     assert _reading(text, ABSTENTION_ALLOWED, OPAQUE_NAMES) == reading
 
 
-@pytest.mark.parametrize(("text", "share"), AGREEMENTS)
+@pytest.mark.parametrize(("text", "share"), [*AGREEMENTS, *marker_doubts.AGREEMENTS])
 def test_agreements(text: str, share: float | str) -> None:
     found = _fields(text, "agreement", "expert_agreement_prob")
 
     assert found == (share if share == REFUSE else (share,))
 
 
-@pytest.mark.parametrize(("text", "scores"), QUALITIES)
+@pytest.mark.parametrize(("text", "scores"), [*QUALITIES, *marker_doubts.QUALITIES])
 def test_qualities(text: str, scores: tuple[float, float] | str) -> None:
     assert _fields(text, "quality", "observability_score", "discriminability_score") == scores
 

@@ -1,6 +1,6 @@
 """Whatever a model writes, the markers gate decodes it within its range or says why not."""
 
-from time import process_time
+from time import process_time, thread_time
 
 import pytest
 from hypothesis import given
@@ -97,3 +97,37 @@ def test_a_long_answer_is_read_in_time(piece: str) -> None:
 )
 def test_every_mistake_in_its_parameters_is_told(params: dict[str, Json], said: list[str]) -> None:
     assert GATE.mistakes(params) == said
+
+
+@pytest.mark.parametrize(
+    ("begin", "repeated", "end", "kind"),
+    [
+        ("VERDICT: both ", " ", "and", "verdict"),
+        ("VERDICT: A", " ", "(x", "verdict"),
+        ("VERDICT: A ", "both ", "x", "verdict"),
+        ("VERDICT: B", "</a>", "x", "verdict"),
+        ("VERDICT: B (", "the next not ", "x)", "verdict"),
+        ("VERDICT: ABSTAIN ", "(", "x", "verdict"),
+        ("QUALITY: ", "a", "", "quality"),
+        ("QUALITY: ", "a (", "", "quality"),
+        ("EXPERT_AGREEMENT: a", " ", "x", "agreement"),
+        ("EXPERT_AGREEMENT: 0.8 (range ", "0 ", ")", "agreement"),
+        ("RUBRIC:\n1) a", " ", "x", "rubric"),
+    ],
+)
+def test_the_same_text_in_longer_lines_costs_no_more(
+    begin: str, repeated: str, end: str, kind: str
+) -> None:
+    """What is quadratic within a line would cost ten times as much in lines ten times as long."""
+    params = next(params for params in PARAMS if params["kind"] == kind)
+
+    def cost(length: int) -> float:
+        line = begin + repeated * ((length - len(begin + end)) // len(repeated)) + end
+        text = "Thus.\n" + f"{line}\n" * (38_000 // length)
+        began = thread_time()
+        decode(text, params, LETTERS)
+        return thread_time() - began
+
+    ratios = (cost(1_900) / cost(190) for _ in range(10))
+
+    assert any(ratio < 3 for ratio in ratios)

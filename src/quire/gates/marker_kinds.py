@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import pairwise, takewhile
+from typing import NamedTuple
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.quantities import quantity
@@ -21,11 +22,12 @@ from quire.gates.marker_lines import (
     strip_emphasis,
     strip_marks,
 )
+from quire.gates.marker_remarks import may_take_back, may_undo_abstention
 
 FEWEST_CRITERIA, MOST_CRITERIA = 3, 6
 _FENCE = re.compile(r"\s*`{3,}\w*\s*")
 _STAGE = re.compile(
-    r"[\s*_`>#+•-]*(?:(?:stage|level)\s+)?([0-9]{1,3})[).:](?!:)\s*(.*?)\s*::\s*(.*)",
+    r"[\s*_`>#+•-]*(?:(?:stage|level)\s+)?([0-9]{1,3})[).:](?!:)(.*?)::(.*)",
     re.IGNORECASE,
 )
 _HEADING = re.compile(
@@ -161,7 +163,12 @@ def _split_unbracketed(text: str, parting: str) -> list[str]:
 _LONGEST = 24  # digits nobody needs
 _PLAIN = re.compile(r"((?:0|[1-9][0-9]*)?(?:\.[0-9]+)?)(?: ?/ ?1(?:\.0+)?)?")
 _PERCENT = re.compile(r"((?:0|[1-9][0-9]{0,2})(?:\.[0-9]+)?) ?%")
-_INTERVAL = re.compile(r"(?:[0-9]{2} ?% ?)?(?:CI|confidence interval|interval|range)\b.*", re.I)
+_INTERVAL = re.compile(
+    r"(?:[0-9]{2}(?:\.[0-9])? ?% ?)?(?:CI|(?:confidence |credible )?interval|range)"
+    r"(?: ?[:=]| of| from| between)? ?\[?(?P<low>[0-9.]+(?: ?%)?) ?(?:[-–—,]|to|and|\.\.)"
+    r" ?(?P<high>[0-9.]+(?: ?%)?)\]?",
+    re.IGNORECASE,
+)
 _LEAST_PERCENT = Decimal("0.01")  # "0.8%" is more often 0.8 than 0.008
 _ABOUT = re.compile(r"[~≈]\s*(?=[0-9.])")
 _OUT_OF_ONE = re.compile(r"\s+out\s+of\s+(1(?:\.0+)?)(?![0-9.])", re.IGNORECASE)
@@ -169,7 +176,7 @@ _REMARK_ON_SHARE = re.compile(r"(?P<number>[^\s,]+)(?:\s+[-–—]\s+|\s*,\s+)(?
 _REMARKS_ON_SCORES = re.compile(r"\s*\([^()0-9]*\)")
 _QUALITIES = ("observability", "discriminability")
 _NUMBER = r"\[?[0-9.]+(?: ?%| ?/ ?1(?:\.0+)?(?![0-9.]))?\]?(?![^\s;,./])"
-_NAMED = re.compile(rf"([A-Za-z]+)\s*[=:]\s*({_NUMBER}|[^\s;=:]*[^\s;=:,])")
+_NAMED = re.compile(rf"(?<![A-Za-z])([A-Za-z]++)\s*[=:]\s*({_NUMBER}|[^\s;=:]*[^\s;=:,])")
 _DECIMAL_COMMA = re.compile(r"[=:]\s*[0-9]*,[0-9]")
 _MARKS = re.compile(r"[*`]")
 _BETWEEN = re.compile(r"(?:\s*[,;/]\s*|\s+|\s+and\s+)", re.IGNORECASE)
@@ -207,15 +214,32 @@ def _decode_agreement(said: str) -> Decoded | Refusal:
     plain = _OUT_OF_ONE.sub(r"/\1", _ABOUT.sub("", said.rstrip(".;"), count=1), count=1)
     parted = _REMARK_ON_SHARE.fullmatch(plain)
     number, remark = parted.group("number", "remark") if parted else split_remark(plain)
-    if any(mark.isdigit() for mark in remark) and not _INTERVAL.fullmatch(remark.strip()):
+    interval = _INTERVAL.fullmatch(remark.strip())
+    if interval is None and any(mark.isdigit() for mark in remark):
         return Refusal(f"{said} holds more than one number")
     share = read_share(strip_marks(number))
-    return share if isinstance(share, Refusal) else {"expert_agreement_prob": share}
+    if isinstance(share, Refusal):
+        return share
+    if interval is not None and not _is_within(share, interval["low"], interval["high"]):
+        return Refusal(f"{said} is not within its own interval")
+    if interval is None and may_take_back(remark):
+        return Refusal(f"{said} has a remark that may take it back")
+    return {"expert_agreement_prob": share}
+
+
+def _is_within(share: float, low: str, high: str) -> bool:
+    """Whether a number lies in an interval; in "70-90%" both ends are percentages."""
+    percent = "%" if high.endswith("%") and not low.endswith("%") else ""
+    least, most = read_share(low + percent), read_share(high)
+    return isinstance(least, float) and isinstance(most, float) and least <= share <= most
 
 
 def _decode_quality(said: str) -> Decoded | Refusal:
     wanted = f"QUALITY: must be {_QUALITIES[0]}=…, {_QUALITIES[1]}=…; it is {said}"
-    said = _REMARKS_ON_SCORES.sub("", _MARKS.sub("", said))
+    bare = _MARKS.sub("", said)
+    if any(map(may_take_back, _REMARKS_ON_SCORES.findall(bare))):
+        return Refusal(f"{said} has a remark that may take it back")
+    said = _REMARKS_ON_SCORES.sub("", bare)
     if _DECIMAL_COMMA.search(said):
         return Refusal(f"{said} has a comma in a number; write decimals with a point")
     found = list(_NAMED.finditer(said))
@@ -242,7 +266,7 @@ DEFAULT_LABELS = "labels"
 METHODS = ("single", "subset")
 _TOKEN = re.compile(r"[A-Za-z0-9]+")
 _ABSTENTION = re.compile(r"(abstain(?:ed)?)\b[.!]*(?:\s*[(:;,.!–—-].*)?", re.IGNORECASE)
-_BOTH = re.compile(r"both\s+(?=.*\s(?:and|&)\s)", re.IGNORECASE)
+_BOTH = re.compile(r"\Aboth\s+(?=.*\s(?:and|&)\s)", re.IGNORECASE)
 _ARTICLE = re.compile(r"(?<!\S)an? (?=(?P<next>[a-z]{3,})(?![a-z]))")
 _NO_NOUN = (  # after which "a" is no article, but may well name what is called A
     "alone also and applies are but can could does fits for had has instead is may might nor not"
@@ -255,13 +279,21 @@ _BRACKETS = (("[", "]"), ("(", ")"), ("{", "}"), ("<", ">"))
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
+class _Identifiers(NamedTuple):
+    """Which stage each identifier stands for."""
+
+    labels: Mapping[str, int]  # as the task was shown them
+    known: Mapping[str, int]  # also in another case, where that tells them apart
+
+
 def read_verdict(text: str, params: JsonObject, facts: JsonObject) -> Decoded | Refusal:
     """Read `VERDICT: <identifier>`, several with commas where a subset is asked for."""
     labels = labels_of(params, facts)
     assert not isinstance(labels, Refusal)  # the gate has looked
     subset, abstain = params.get("method") == "subset", params.get("abstain") is True
+    shown = _Identifiers(labels, _by_any_case(labels))
     return read_last_line(
-        text, "VERDICT", lambda said: _decode_verdict(said, labels, subset=subset, abstain=abstain)
+        text, "VERDICT", lambda said: _decode_verdict(said, shown, subset=subset, abstain=abstain)
     )
 
 
@@ -294,19 +326,21 @@ def _is_identifier(token: str) -> bool:
 
 
 def _decode_verdict(
-    said: str, labels: Mapping[str, int], *, subset: bool, abstain: bool
+    said: str, shown: _Identifiers, *, subset: bool, abstain: bool
 ) -> Decoded | Refusal:
-    known = _by_any_case(labels)
+    labels, known = shown
     if _ABSTENTION.fullmatch(_strip_brackets(said)):
-        return _decode_abstention(said, labels, abstain=abstain)
+        return _decode_abstention(said, shown, abstain=abstain)
     listed, remark = _split_verdict(said.rstrip(".;!"))
-    if _names_any(_without_articles(remark, labels), known) or ABSTAIN in _words(remark):
+    if _names_any(_without_articles(remark, labels), known):
         return Refusal(f"{said} names an identifier in its remark, too")
-    bare = _strip_brackets(_BOTH.sub("", _NOUN.sub("", listed), count=1))
+    if may_take_back(remark):
+        return Refusal(f"{said} has a remark that may take it back")
+    bare = _BOTH.sub("", _strip_brackets(_NOUN.sub("", listed)))
     marked = map(strip_marks, _PARTING.split(bare))
     tokens = list(dict.fromkeys(map(_strip_brackets, filter(None, marked))))
     unknown = [token for token in tokens if token not in known]
-    if unknown or not tokens:
+    if unknown or not tokens or _PARTING.match(bare):
         return Refusal(f"{said} is not among the identifiers {', '.join(sorted(labels))}")
     stages = {known[token] for token in tokens}
     if len(stages) > 1 and not subset:
@@ -325,14 +359,12 @@ def _split_verdict(said: str) -> tuple[str, str]:
 
 def _by_any_case(labels: Mapping[str, int]) -> dict[str, int]:
     """The stages by identifiers, also written in another case where that tells them apart."""
-    either = {form for token in labels for form in (token, token.upper(), token.lower())}
-    meanings = {
-        form: {stage for token, stage in labels.items() if token.casefold() == form.casefold()}
-        for form in either
-    }
-    return {form: min(stages) for form, stages in meanings.items() if len(stages) == 1} | dict(
-        labels
-    )
+    meanings: dict[str, set[int]] = {}
+    for token, stage in labels.items():
+        meanings.setdefault(token.lower(), set()).add(stage)
+    plain = {token: stage for token, stage in labels.items() if len(meanings[token.lower()]) == 1}
+    either = {form: plain[token] for token in plain for form in (token.upper(), token.lower())}
+    return either | dict(labels)
 
 
 def _words(text: str) -> set[str]:
@@ -354,12 +386,14 @@ def _without_articles(remark: str, labels: Mapping[str, int]) -> str:
     return _ARTICLE.sub(keep, remark)
 
 
-def _decode_abstention(said: str, labels: Mapping[str, int], *, abstain: bool) -> Decoded | Refusal:
+def _decode_abstention(said: str, shown: _Identifiers, *, abstain: bool) -> Decoded | Refusal:
     if not abstain:
         return Refusal("model abstained, which was not allowed")
     rest = _TOKEN.sub("", _strip_brackets(said), count=1)
-    if _names_any(_without_articles(rest.replace("(", "( "), labels), _by_any_case(labels)):
+    if _names_any(_without_articles(rest.replace("(", "( "), shown.labels), shown.known):
         return Refusal(f"{said} both abstains and names an identifier")
+    if may_undo_abstention(rest):
+        return Refusal(f"{said} has a remark that may take it back")
     return {"raw_verdict": said, "abstained": True, "decoded_scores": []}
 
 

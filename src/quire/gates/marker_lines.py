@@ -11,18 +11,28 @@ from quire.domain.data import Json
 # A tilde is no emphasis: one says "about", two say that what they hold is struck out.
 _AROUND = "*_`\"'“”‘’"
 _DECORATION = re.compile(rf"[\s{re.escape(_AROUND)}>#+•-]*")
-_QUOTED = re.compile(r"\s*>")
+_QUOTED = re.compile(r"\s*(?:(?:[-+*•]|#+)\s+)?>")
+_LIST_ITEM = re.compile(r"\s*(?:(?:[-+*•]|#+)\s+)?")  # without its blank, "-" may be a minus
+_BLANKS = re.compile(r"\s+")
 _INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufeff]")
 _WORD = re.compile(r"\w")
 _LONGEST_LINE = 2_000  # a marker's line is short; a long one is not worth the time it may take
 _REMARK = re.compile(r"(?P<said>[^(]*?)\s*\((?P<remark>[^()]*)\)[.!]?")
-_CLOSING = re.compile(
-    r"\s*(?:[-*_=~`]{3,}|</[A-Za-z][\w-]*>|)\s*"
-)  # a rule, a fence, a tag that closes
-_CLOSING_TAGS = re.compile(r"(?:\s*</[A-Za-z][\w-]*>)+\s*$")
+# Tags that hold what is no longer meant, or somebody else's words.
+_UNMEANT = "s|del|strike|not|wrong|rejected|q|quote|blockquote|cite|example|draft"
+_CLOSING_TAG = re.compile(rf"</(?!(?:{_UNMEANT})>)[A-Za-z][\w-]*>", re.IGNORECASE)
+_CLOSING = re.compile(rf"[-*_=~`]{{3,}}|{_CLOSING_TAG.pattern}", re.IGNORECASE)
+_END_OF_TEXT = "</s>"  # some models write it at the end; after <s> it may strike out
+_PLAIN_TAGS = (
+    "answer|final|final[_-]answer|verdict|final[_-]verdict|judge?ment|decision|choice|option"
+    "|identifier|id|label|stage|level|quality|expert[_-]agreement|agreement|probability|score|rating"
+    "|value|number|result|output|response|b|strong|em|i|u|mark|code|tt|kbd|samp|pre|p|div|span|big"
+    "|center|h[1-6]"
+)
 _WRAPPED = re.compile(
     r"\$(?P<maths>[^$]*)\$|\\(?:boxed|text|textbf|mathbf|mathrm)\{(?P<typeset>.*)\}"
-    r"|<(?P<tag>[A-Za-z][\w-]*)>(?P<tagged>[^<>]*)</(?P=tag)>"
+    rf"|<(?P<tag>{_PLAIN_TAGS})>(?P<tagged>.*)</(?P=tag)>",
+    re.IGNORECASE,
 )
 _MOST_WRAPPINGS = 4
 _ESCAPED = re.compile(r"\\([&*#\[\](){}-])")
@@ -51,6 +61,8 @@ Decode = Callable[[str], Decoded | Refusal]
 
 def answer_lines(text: str) -> list[str]:
     """Split an answer, without the lines at its end that only close something."""
+    if text.rstrip().endswith(_END_OF_TEXT) and "<s>" not in text.lower():
+        text = text.rstrip().removesuffix(_END_OF_TEXT)
     lines = [_INVISIBLE.sub("", line) for line in text.splitlines()]
     while lines and closes_only(lines[-1]):
         lines.pop()
@@ -59,8 +71,8 @@ def answer_lines(text: str) -> list[str]:
 
 def closes_only(line: str) -> bool:
     """Whether a line says nothing: it is blank, or but a rule, a fence or a closing tag."""
-    short = len(line) <= _LONGEST_LINE
-    return not line.strip(_AROUND + " \t") or (short and _CLOSING.fullmatch(line) is not None)
+    bare = line.strip()
+    return not bare.strip(_AROUND + " \t") or _CLOSING.fullmatch(bare) is not None
 
 
 def find_marker_lines(lines: Sequence[str], marker: str) -> list[MarkerLine]:
@@ -85,7 +97,8 @@ def read_last_line(text: str, marker: str, decode: Decode) -> Decoded | Refusal:
     """Decode what the last line says; it must hold the marker, after reasoning.
 
     An earlier line with the marker may stand only if it says the same or nothing that can be
-    decoded: which of two different answers is meant would be a guess.
+    decoded: which of two different answers is meant would be a guess. A quotation is nobody's
+    verdict unless a line of the answer's own says the same.
     """
     lines = answer_lines(text)
     found = find_marker_lines(lines, marker)
@@ -98,10 +111,13 @@ def read_last_line(text: str, marker: str, decode: Decode) -> Decoded | Refusal:
     if not said or len(lines[-1]) > _LONGEST_LINE:
         return Refusal(f"{'too much' if said else 'nothing'} follows {marker}:")
     decoded = decode(said)
+    earlier = [decode(line.text) for line in found[:-1] if not line.quoted]
+    if last.quoted and all(isinstance(item, Refusal) for item in earlier):
+        decoded = Refusal(f"the {marker}: line is a quotation")
     if isinstance(decoded, Refusal):
         return decoded
-    earlier = [decode(line.text) for line in found[:-1] if not line.quoted]
-    if not all(isinstance(item, Refusal) or _is_same_meaning(item, decoded) for item in earlier):
+    own = [item for item in earlier if not isinstance(item, Refusal)]
+    if not all(_is_same_meaning(item, decoded) for item in own):
         return Refusal(f"answer has two {marker}: lines that differ")
     return add_reasoning(lines, found, decoded, marker)
 
@@ -111,14 +127,21 @@ def _text_of_next_line(lines: Sequence[str], place: int) -> str:
     after = [line for line in lines[place + 1 :] if line.strip()]
     if len(after) != 1:
         return ""
-    bare = _DECORATION.match(after[0][:_LONGEST_LINE])
-    assert bare is not None  # it matches the empty string too
-    return _strip_end(after[0][bare.end() :])
+    line = after[0][:_LONGEST_LINE]
+    item = _LIST_ITEM.match(line)
+    assert item is not None  # it matches the empty string too
+    return _strip_end(line[item.end() :])
 
 
 def _strip_end(text: str) -> str:
-    """What is said on a line, without marks around it and tags that close after it."""
-    return _unwrap(strip_marks(_CLOSING_TAGS.sub("", _unwrap(strip_marks(text)))))
+    """What is said on a line, without marks around it and tags that close after it.
+
+    Runs of blanks count as one: patterns that look for blanks would try every part of a run.
+    """
+    text = _unwrap(strip_marks(_BLANKS.sub(" ", text)))
+    while found := _CLOSING_TAG.fullmatch(text, max(text.rfind("</"), 0)):
+        text = text[: found.start()].rstrip()
+    return _unwrap(strip_marks(text))
 
 
 def _unwrap(text: str) -> str:
@@ -170,16 +193,14 @@ def _marker_pattern(marker: str) -> re.Pattern[str]:
 
 def _text_after(line: str, marker: str) -> str | None:
     """What follows the marker at the beginning of a line; repeated markers count once."""
-    said: str | None = None
-    rest = line
+    begin = 0
     while True:
-        decoration = _DECORATION.match(rest)
+        decoration = _DECORATION.match(line, begin)
         assert decoration is not None  # it matches the empty string too
-        found = _marker_pattern(marker).match(rest, decoration.end())
+        found = _marker_pattern(marker).match(line, decoration.end())
         if found is None:
-            return said
-        rest = rest[found.end() :]
-        said = _strip_end(rest)
+            return _strip_end(line[begin:]) if begin else None
+        begin = found.end()
 
 
 def _is_same_meaning(one: Decoded, other: Decoded) -> bool:
