@@ -33,6 +33,7 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "answered_attempts": ({"limit": 256}, "attempts_answered"),
     "open_lanes": ({"now": 1}, "runs_running"),
     "count_queued_in_lane": ({"lane": 1, "limit": 16}, "requests_queued"),
+    "unsent_packs": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
     "outdated_requests": ({"lane": 1, "version": 1}, "requests_queued"),
     "silent_workers": ({"before": 1}, "workers_alive"),
     "unknown_attempts": ({"before": 1, "limit": 1000}, "attempts_unknown"),

@@ -14,6 +14,7 @@ from quire.domain.states import AttemptState, RunState
 from quire.pipeline.answers.progress import progress as summed_up
 from quire.pipeline.calls.rescue import WRITE_OFF_AFTER, reclaim_expired_leases
 from quire.providers.protocol import RawResponse
+from tests.ledger.raw import Raw
 from tests.world import Calm, Scripted, World, sentences
 
 Worlds = Callable[..., World]
@@ -31,6 +32,21 @@ class Ahead(Calm):
     def now(self) -> datetime:
         """The moved moment."""
         return super().now() + self.ahead
+
+
+def assert_packs_agree(here: World, run: RunId) -> None:
+    """Packs are counted that wait or were sent, and the tasks in them."""
+    raw = Raw(here.url)
+    ((packs, tasks),) = raw.rows(
+        "SELECT count(*), CAST(sum(q.tasks) AS INTEGER)"
+        " FROM requests q JOIN lanes l ON l.id = q.lane_id"
+        " WHERE l.run_id = :run AND q.kind IN ('answer', 'repair') AND (q.state <> 'dropped'"
+        " OR EXISTS (SELECT 1 FROM attempts a WHERE a.request_id = q.id))",
+        run=run,
+    )
+    raw.close()
+    progress = here.engine.progress(run)
+    assert (progress.packs, progress.packed_tasks) == (packs, tasks)
 
 
 def assert_counts_agree(here: World, run: RunId) -> None:
@@ -59,6 +75,7 @@ def test_tallies_equal_a_recount_and_spend_equals_the_attempts(world: Worlds) ->
 
     assert run.progress().state == RunState.FINISHED
     assert_counts_agree(here, run.id)
+    assert_packs_agree(here, run.id)
 
 
 def test_without_lost_calls_nothing_is_presumed(world: Worlds) -> None:

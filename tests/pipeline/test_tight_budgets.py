@@ -18,6 +18,7 @@ from quire.pipeline.calls.learn import learn_sizes
 from quire.pipeline.calls.packs import Money, are_covered, fit_packs, form_packs
 from quire.pipeline.calls.render import gather_ready
 from quire.pipeline.stages.advance import advance
+from quire.planning.failure_limits import COST, EXPECTED
 from tests.crash.test_recipe_simulation import fill, simulated_recipe
 from tests.pipeline.recipe_stages import SMALL
 from tests.pipeline.test_continuation import essay
@@ -31,6 +32,14 @@ def assert_books_balance(here: World) -> None:
     with here.engine.ledger.snapshot() as tx:
         assert tx.checks.unbalanced_runs() == []
         assert tx.checks.unbalanced_slices() == []
+
+
+def assert_expected_once(here: World, run: RunHandle) -> None:
+    """What was forecast of tasks is counted for calls that went, and no more."""
+    with here.engine.ledger.snapshot() as tx:
+        (stage,) = tx.runs.stages_of_run(run.id)
+        sums = tx.tallies.tallies_of_stage(stage.id)
+    assert sums[EXPECTED] == pytest.approx(sums[COST], rel=0.1)
 
 
 def pay_what_it_says(run: RunHandle, budget: int, held: Progress) -> int:
@@ -57,6 +66,8 @@ def test_a_budget_just_above_what_a_run_costs_lets_it_go_to_its_end(
 
     assert (after.done, after.state) == (97, RunState.FINISHED)
     assert after.cost_pico <= budget
+    assert after.packed_tasks == 97  # of packs that were made anew in another size, the last
+    assert after.packs == after.calls
     assert_books_balance(here)
 
 
@@ -78,6 +89,8 @@ def test_what_a_held_run_says_it_needs_is_enough(world: Worlds, percent: int) ->
     assert held.cost_pico <= budget
     assert (after.done, after.state) == (97, RunState.FINISHED)
     assert after.cost_pico <= enough
+    assert after.packed_tasks == 97
+    assert_expected_once(here, run)
     assert_books_balance(here)
 
 

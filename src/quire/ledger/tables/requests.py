@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from quire.domain.data import JsonObject, plain_json
 from quire.domain.gates import StrayIds
@@ -12,6 +13,14 @@ from quire.domain.states import REQUEST, RequestMove, RequestState
 from quire.domain.tasks import Member, MemberContent
 from quire.ledger.stored_values import from_micros_or_none, storable_text, to_micros
 from quire.ledger.tables.table import Table
+
+
+class UnsentPacks(NamedTuple):
+    """Requests of a stage that carry tasks and were never sent."""
+
+    stage_id: StageId
+    packs: int
+    tasks: int  # in them
 
 
 class Requests(Table):
@@ -170,6 +179,10 @@ class Requests(Table):
     def unsent_requests(self, lane: LaneId) -> list[RequestId]:
         """Queued requests of a lane that were never sent."""
         return self._column("unsent_requests", lane=lane)
+
+    def unsent_packs(self, requests: Sequence[RequestId]) -> list[UnsentPacks]:
+        """How many of some requests carry tasks and were never sent, by stage."""
+        return self._list(UnsentPacks, "unsent_packs", ids=list(requests))
 
     def outdated_requests(self, lane: LaneId, render_version: int) -> list[RequestId]:
         """Unsent requests that an older Quire rendered."""

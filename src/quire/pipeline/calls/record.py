@@ -41,6 +41,7 @@ from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.calls.fall_back import choose_fallback, take_fallback
 from quire.pipeline.calls.funds import Change, settle_answers, settle_changes, settle_moved
 from quire.pipeline.calls.refusals import blame_request
+from quire.pipeline.calls.unsent_packs import take_back_packs
 from quire.pipeline.contexts import Contexts
 from quire.planning.packing import half_of
 from quire.planning.retrying import (
@@ -69,6 +70,7 @@ def drop_requests(
     if not requests:
         return 0
     dropped = tx.requests.move_requests(RequestMove.DROP, requests, sources)
+    take_back_packs(tx, dropped)
     return_tasks(tx, tx.requests.take_members(dropped), dropped)
     return len(dropped)
 

@@ -130,6 +130,12 @@ WHERE a.state = 'open' AND a.worker_id IS NOT NULL AND l.workspace_id = :workspa
 -- Requests of a lane that were never sent.
 SELECT q.id FROM requests q WHERE q.lane_id = :lane AND q.state = 'queued' AND q.sent = 0 ORDER BY q.id
 
+-- name: unsent_packs
+-- By stage, how many of some requests are packs that were never sent, and how many tasks those have.
+SELECT l.stage_id, count(*), CAST(sum(q.tasks) AS INTEGER) FROM requests q JOIN lanes l ON l.id = q.lane_id AND l.workspace_id = :workspace
+WHERE q.id IN (:ids...) AND q.kind IN ('answer', 'repair') AND NOT EXISTS (SELECT 1 FROM attempts a WHERE a.request_id = q.id)
+GROUP BY l.stage_id
+
 -- name: outdated_requests
 -- Unsent requests of an older rendering.
 SELECT q.id FROM requests q JOIN lanes l ON l.id = q.lane_id
