@@ -140,7 +140,7 @@ _ROWS = (
             option_headers={"anthropic-workspace-id": "workspace"},
         ),
         seed="refused",
-        hottest=1.0,
+        hottest=1.0,  # its client 0.125 says so; from 2.0 on it offers none at all
         genai_prices_id="anthropic",
     ),
     VendorFacts(
@@ -213,7 +213,7 @@ _ROWS = (
         key_variables=("MISTRAL_API_KEY",),
         never_prefixed=True,
         chat=ChatVariant(seed="random_seed"),
-        hottest=1.5,
+        hottest=1.5,  # stated nowhere; answered so (422, "less than or equal to 1.5") in 2025
         genai_prices_id="mistral",
     ),
     VendorFacts(

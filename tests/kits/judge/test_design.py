@@ -129,6 +129,7 @@ def test_what_calls_are_sent_with_is_said_in_the_file(world: Worlds, tmp_path: P
         ("anthropic/claude-haiku-5-5", "provider_seed = 7", "takes no seed; leave it out"),
         ("openai/gpt-6-luna", "provider_seed = 7", "seed"),
         ("anthropic/claude-haiku-4-5", "temperature = 1.5", "a temperature from 0 to 1, not 1.5"),
+        ("mistral/mistral-large-4", "temperature = 1.6", "a temperature from 0 to 1.5, not 1.6"),
         (
             "anthropic/claude-haiku-5-5",
             "temperature = 1\ntop_p = 1\nprovider_seed = 1",
