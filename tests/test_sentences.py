@@ -58,6 +58,10 @@ ALLOWED = {
     "gates/marker_kinds.py: _separator_checks": "a model's answer",
     "gates/marker_kinds.py: _without_articles": "a model's answer",
     "gates/marker_lines.py: split_remark": "a model's answer",
+    "gates/marker_remarks.py: _denies_verdict": "a model's answer",
+    "gates/marker_remarks.py: _split_remark": "a model's answer",
+    "gates/marker_remarks.py: _takes_back": "a model's answer",
+    "gates/marker_remarks.py: may_take_back": "a model's answer",
     # Only the form of what is shown depends on it.
     "cli/live_progress.py: __call__": "vendors' errors that differ in an id are shown once",
     "engine/progress_words.py: plain_words": "old ledgers hold lines with names of codes in them",
