@@ -1,7 +1,12 @@
 """A budget binds what goes in batches: only what it covers is submitted, the rest follows."""
 
-from quire.domain.pricing import DOLLAR
+from typing import Any
+
+import pytest
+
+from quire.domain.pricing import DOLLAR, to_usd
 from quire.domain.reasons import HoldCause
+from quire.domain.runs import Progress
 from quire.domain.states import RunState
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import OPENAI, QuickClock
@@ -49,3 +54,28 @@ def test_calls_that_go_direct_after_all_are_reserved_for_at_the_direct_price(
 
     assert {it.batch_id for it in here.attempts(few.id)} == {None}
     assert reserved[0] == reserved[1]
+
+
+@pytest.mark.parametrize("percent", [65, 80])
+def test_calls_too_few_for_a_batch_are_made_to_fit_the_price_they_go_at(
+    rehearse: Rehearse, percent: int
+) -> None:
+    here = rehearse(OPENAI, clock=QuickClock(60))
+    here.ingest(sentences(20))
+    order: Any = {"route": "batch", "min_batch_size": 50, "pack_size": 10, "reuse": False}
+    plenty = here.start(**order)
+    plenty.wait()
+    reserved = max(attempt.reserved_pico for attempt in here.attempts(plenty.id))
+    budget = to_usd(reserved * percent // 100)
+    run = here.start(**order, new=True, budget_usd=f"{budget:.12f}")
+
+    def bounded(_now: Progress) -> None:
+        assert len(here.lines(run.id)) < 100, "the same calls are packed again and again"
+
+    held = until_rest(run, bounded)
+    run.resume(budget_usd=1)
+    after = run.wait()
+
+    assert held.done > 0
+    assert after.state == RunState.FINISHED
+    assert {attempt.batch_id for attempt in here.attempts(run.id)} == {None}

@@ -18,7 +18,7 @@ from quire.domain.requests import (
     RequestKind,
     Turn,
 )
-from quire.domain.runs import BATCH
+from quire.domain.runs import BATCH, DIRECT
 from quire.domain.states import StageState, TaskMove, TaskState
 from quire.domain.tasks import ReadyTask
 from quire.ledger.ledger import Transaction
@@ -41,6 +41,7 @@ from quire.pipeline.calls.packs import (
 from quire.pipeline.calls.plugin_holds import check_plugins
 from quire.pipeline.calls.record import drop_requests, hold_run
 from quire.pipeline.calls.render import GatheredTasks, gather_ready, prompt_of
+from quire.pipeline.calls.route import lanes_of
 from quire.pipeline.contexts import Contexts, LaneContext, Sizes
 from quire.planning.failure_limits import EXPECTED, FIRST_CALLS, NEVER, REUSED
 from quire.planning.history import turn_bytes
@@ -139,10 +140,20 @@ def _fit_money(
         return packs
     known = contexts.sizes[context.stage_id, context.model_no]
     free = spendable(tx, context.run_id)
-    if are_covered(context, known, packs, gathered, free):
-        return packs
-    money = Money(free, calls_out=tx.wallets.has_calls_out(context.run_id))
-    return fit_packs(context, known, packs, gathered, money)
+
+    def fit(way: LaneContext) -> Sequence[Pack]:
+        if are_covered(way, known, packs, gathered, free):
+            return packs
+        money = Money(free, calls_out=tx.wallets.has_calls_out(context.run_id))
+        return fit_packs(way, known, packs, gathered, money)
+
+    fitting, least = fit(context), context.policy.min_batch_size
+    if context.route != BATCH or len(fitting) >= least:
+        return fitting
+    if tx.requests.count_queued_in_lane(context.lane_id, least) + len(fitting) >= least:
+        return fitting
+    ways = lanes_of(tx, context.run_id, context.stage_id, context.facts.name)
+    return fit(contexts.of_lane_id(tx, context.run_id, ways[DIRECT]))  # too few for a batch
 
 
 def _slots(tx: Transaction, context: LaneContext, queue: int) -> int:
