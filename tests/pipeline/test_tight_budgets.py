@@ -28,8 +28,9 @@ Worlds = Callable[..., World]
 
 
 def assert_books_balance(here: World) -> None:
-    """Every grant and slice is what it should be."""
+    """Every grant and slice is what it should be, and a recount agrees with what is told."""
     with here.engine.ledger.snapshot() as tx:
+        assert tx.checks.miscounts() == []
         assert tx.checks.unbalanced_runs() == []
         assert tx.checks.unbalanced_slices() == []
 

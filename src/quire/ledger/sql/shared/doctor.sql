@@ -35,7 +35,9 @@ WITH sent AS (
         sum(CASE WHEN q.kind = 'continuation' THEN 0 ELSE 1 END) AS packs,
         sum(CASE WHEN q.kind = 'continuation' THEN 0 ELSE q.tasks END) AS packed_tasks
     FROM requests q JOIN lanes l ON l.id = q.lane_id
-    WHERE l.workspace_id = :workspace AND q.tasks > 0 GROUP BY l.stage_id
+    WHERE l.workspace_id = :workspace AND q.tasks > 0 AND (q.kind = 'continuation' OR q.state <> 'dropped'
+        OR EXISTS (SELECT 1 FROM attempts a WHERE a.request_id = q.id)) -- as `unsent_packs` takes back
+    GROUP BY l.stage_id
 ), sums AS (
     SELECT stage_id, sum(CASE WHEN state IN ('answered', 'settled') THEN 1 ELSE 0 END) AS calls,
         sum(CASE WHEN no > 1 THEN 1 ELSE 0 END) AS resent, sum(coalesce(input_tokens, 0)) AS input_tokens,
