@@ -374,6 +374,24 @@ def test_a_transfer_never_overdraws(world: Worlds) -> None:
     assert (balance(here), balance(here, "lab")) == (0, DOLLAR)
 
 
+def test_nobody_pays_in_under_a_key_that_workers_enter_under(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(3))
+    for name in ("team", "lab"):
+        here.engine.wallets.create(name, 1)
+    begin(here, "team").wait()
+    entered = here.engine.wallets.entries("team")
+    keys = {entry.key for entry in entered if entry.kind != EntryKind.CREDIT}
+
+    assert {key.partition(":")[0] for key in keys} >= {"slice", "return"}
+    for key in (*keys, "correction:1:2:3", "late:7", "refused:7"):
+        with pytest.raises(UsageError, match="what workers enter"):
+            here.engine.wallets.credit("lab", 1, key=key)
+        with pytest.raises(UsageError, match="what workers enter"):
+            here.engine.wallets.transfer("team", "lab", "0.1", key=key)
+    here.engine.wallets.credit("lab", 1, key="slice: May")
+
+
 def queued(reserve: int) -> QueuedRequest:
     """A call that reserves so much."""
     return QueuedRequest(RequestId(1), LaneId(1), b"", 1, 1, 1, 1, reserve, 0, 0, None)

@@ -15,6 +15,7 @@ overdraws a wallet or a budget, and is told; until somebody pays in, nothing new
 Locks are taken in this order: slices, then the wallet, then what its runs were granted.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -31,6 +32,7 @@ from quire.ledger.tables.attempts import OpenAttempts
 
 NO_BOUND = 2**62  # picodollars: nothing bounds what is left
 NO_SLICE = SliceId(0)
+OWN_KEY = re.compile(r"(?:slice|return|correction):\d+:\d+:\d+|(?:late|refused):\d+")  # made here
 
 
 class Change(NamedTuple):

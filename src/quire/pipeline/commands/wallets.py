@@ -15,7 +15,13 @@ from quire.domain.wallets import (
 )
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.afford import adopt_attempts
-from quire.pipeline.calls.funds import enter, lift_funds_hold, recall_idle, take_available
+from quire.pipeline.calls.funds import (
+    OWN_KEY,
+    enter,
+    lift_funds_hold,
+    recall_idle,
+    take_available,
+)
 
 LARGEST_BALANCE = 4 * 10**18  # picodollars: what both databases add up without care
 NO_SLICE = SliceId(0)
@@ -48,6 +54,7 @@ def create_wallet(tx: Transaction, name: str, now: datetime) -> Wallet:
 def credit(tx: Transaction, name: str, payment: Payment, now: datetime) -> WalletEntry:
     """Pay into a wallet, once for each key; runs that lacked money go on."""
     wallet = must_get_wallet(tx, name)
+    _check_key(payment.key)
     entry = _pay_in(tx, wallet, EntryKind.CREDIT, payment, now)
     _lift_holds(tx, wallet, now)
     return entry
@@ -59,6 +66,7 @@ def transfer(
     """Move money from one wallet to another, once for each key; returns the entry of the target."""
     giver, taker = must_get_wallet(tx, source), must_get_wallet(tx, target)
     amount, key, note = payment
+    _check_key(key)
     if giver.id == taker.id:
         raise UsageError("a transfer needs two wallets")
     for wallet in sorted((giver.id, taker.id)):  # all who take both take them in this order
@@ -72,6 +80,12 @@ def transfer(
     entry = _pay_in(tx, taker, EntryKind.TRANSFER, paid, now)
     _lift_holds(tx, taker, now)
     return entry
+
+
+def _check_key(key: str) -> None:
+    """Refuse a key that a worker will write under: it could record nothing of that call then."""
+    if OWN_KEY.fullmatch(key):
+        raise UsageError(f"keys such as {key!r} are for what workers enter", "give another --key")
 
 
 def _pay_in(
