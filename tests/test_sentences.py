@@ -55,6 +55,8 @@ ALLOWED = {
     "gates/marker_kinds.py: _decode_agreement": "a model's answer",
     "gates/marker_kinds.py: _decode_quality": "a model's answer",
     "gates/marker_kinds.py: _decode_verdict": "a model's answer",
+    "gates/marker_kinds.py: _names_letter": "a model's answer",
+    "gates/marker_kinds.py: _names_other_end": "a model's answer",
     "gates/marker_kinds.py: _separator_checks": "a model's answer",
     "gates/marker_kinds.py: _without_articles": "a model's answer",
     "gates/marker_lines.py: split_remark": "a model's answer",

@@ -83,7 +83,7 @@ def test_semicolons_inside_of_brackets_part_nothing() -> None:
             "two stages have the label",
             "told apart by what?",
         ),
-        (rubric(ONE, TWO, LAST, "I hope this helps."), "is not of the form", "it goes on"),
+        (rubric(ONE, TWO, LAST, "This is the scale."), "is not of the form", "it goes on"),
         (rubric("1) Weak ::", "- a", "- b", "- c", TWO, LAST), "has 0 criteria", "another form"),
         (rubric(ONE, TWO, LAST, header="Here is it:"), "no line RUBRIC:", "no marker"),
         (rubric(TWO, LAST, header=f"RUBRIC: {ONE}"), "on lines of their own", "another form"),

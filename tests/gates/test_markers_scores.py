@@ -26,7 +26,7 @@ DISAGREED = [
     ("101%", "is not between 0 and 1", "above"),
     ("8/10", "is not a number from 0 to 1", "a fraction was not asked for"),
     ("0.8-0.9", "is not a number from 0 to 1", "a range is no number"),
-    ("about 0.8", "is not a number from 0 to 1", "a sentence"),
+    ("above 0.8", "is not a number from 0 to 1", "a sentence"),
     ("0.8 (was 0.6)", "holds more than one number", "which one?"),
     ("high", "is not a number from 0 to 1", "a word"),
     ("1e-3", "is not a number from 0 to 1", "not asked for"),

@@ -11,7 +11,6 @@ from quire.domain.quantities import quantity
 from quire.gates.gate_parameters import is_whole
 from quire.gates.marker_lines import (
     Decoded,
-    MarkerLine,
     Refusal,
     add_reasoning,
     answer_lines,
@@ -27,15 +26,11 @@ from quire.gates.marker_remarks import may_take_back, may_undo_abstention
 FEWEST_CRITERIA, MOST_CRITERIA = 3, 6
 _FENCE = re.compile(r"\s*`{3,}\w*\s*")
 _STAGE = re.compile(
-    r"[\s*_`>#+•-]*(?:(?:stage|level)\s+)?([0-9]{1,3})[).:](?!:)(.*?)::(.*)",
+    r"[\s*_`>#+•-]*(?:(?:stage|level)\s+)?\(?([0-9]{1,3})[).:](?!:)(.*?)::(.*)",
     re.IGNORECASE,
-)
-_HEADING = re.compile(
-    r"\s*(?:#+\s*(?:final\s+)?rubric\s*#*|\*\*(?:final\s+)?rubric\*\*|RUBRIC)\s*", re.I
 )
 _JOINING = re.compile(r"^(?:and|or)\s+", re.IGNORECASE)
 _LONGEST_LINE = 5_000
-_LONGEST_HEADING = 100
 _NESTING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 
 
@@ -44,7 +39,7 @@ def read_rubric(text: str, params: JsonObject, _facts: JsonObject) -> Decoded | 
     size = params.get("scale_size")
     assert is_whole(size)  # the gate has looked
     lines = answer_lines(text)
-    headers = _rubric_headers(lines)
+    headers = find_marker_lines(lines, "RUBRIC")
     if not headers:
         return Refusal("answer has no line RUBRIC:")
     last = headers[-1]
@@ -59,16 +54,6 @@ def read_rubric(text: str, params: JsonObject, _facts: JsonObject) -> Decoded | 
         if not isinstance(earlier, Refusal) and earlier != stages:
             return Refusal("answer has two rubrics that differ")
     return add_reasoning(lines, headers, {"stages": stages}, "RUBRIC")
-
-
-def _rubric_headers(lines: Sequence[str]) -> list[MarkerLine]:
-    """The lines that announce a rubric: with the marker, or a heading that is nothing else."""
-    headings = [
-        MarkerLine(place, "", quoted=False)
-        for place, line in enumerate(lines)
-        if len(line) <= _LONGEST_HEADING and _HEADING.fullmatch(line)
-    ]
-    return sorted([*find_marker_lines(lines, "RUBRIC"), *headings])
 
 
 def _without_remark(lines: Sequence[str], size: int) -> Sequence[str]:
@@ -164,13 +149,14 @@ _LONGEST = 24  # digits nobody needs
 _PLAIN = re.compile(r"((?:0|[1-9][0-9]*)?(?:\.[0-9]+)?)(?: ?/ ?1(?:\.0+)?)?")
 _PERCENT = re.compile(r"((?:0|[1-9][0-9]{0,2})(?:\.[0-9]+)?) ?%")
 _INTERVAL = re.compile(
-    r"(?:[0-9]{2}(?:\.[0-9])? ?% ?)?(?:CI|(?:confidence |credible )?interval|range)"
-    r"(?: ?[:=]| of| from| between)? ?\[?(?P<low>[0-9.]+(?: ?%)?) ?(?:[-–—,]|to|and|\.\.)"
+    r"(?:(?:[0-9]{2}(?:\.[0-9])? ?% ?)?(?:CI|(?:confidence |credible )?interval|range)"
+    r"(?: ?[:=]| of| from| between)? ?)?\[?(?P<low>[0-9.]+(?: ?%)?) ?(?:[-–—,]|to|and|\.\.)"
     r" ?(?P<high>[0-9.]+(?: ?%)?)\]?",
     re.IGNORECASE,
 )
 _LEAST_PERCENT = Decimal("0.01")  # "0.8%" is more often 0.8 than 0.008
-_ABOUT = re.compile(r"[~≈]\s*(?=[0-9.])")
+_ABOUT = re.compile(r"(?:[~≈]|\b(?:about|around|approximately)\b)\s*(?=[0-9.])", re.IGNORECASE)
+_GIVE_OR_TAKE = re.compile(r" ?(?:±|\+/-) ?0?\.[0-9]{1,4}\Z")
 _OUT_OF_ONE = re.compile(r"\s+out\s+of\s+(1(?:\.0+)?)(?![0-9.])", re.IGNORECASE)
 _REMARK_ON_SHARE = re.compile(r"(?P<number>[^\s,]+)(?:\s+[-–—]\s+|\s*,\s+)(?P<remark>[^0-9]*)")
 _REMARKS_ON_SCORES = re.compile(r"\s*\([^()0-9]*\)")
@@ -211,7 +197,8 @@ def read_share(text: str) -> float | Refusal:
 
 
 def _decode_agreement(said: str) -> Decoded | Refusal:
-    plain = _OUT_OF_ONE.sub(r"/\1", _ABOUT.sub("", said.rstrip(".;"), count=1), count=1)
+    about = _ABOUT.sub("", _GIVE_OR_TAKE.sub("", said.rstrip(".;")), count=1)
+    plain = _OUT_OF_ONE.sub(r"/\1", about, count=1)
     parted = _REMARK_ON_SHARE.fullmatch(plain)
     number, remark = parted.group("number", "remark") if parted else split_remark(plain)
     interval = _INTERVAL.fullmatch(remark.strip())
@@ -236,7 +223,7 @@ def _is_within(share: float, low: str, high: str) -> bool:
 
 def _decode_quality(said: str) -> Decoded | Refusal:
     wanted = f"QUALITY: must be {_QUALITIES[0]}=…, {_QUALITIES[1]}=…; it is {said}"
-    bare = _MARKS.sub("", said)
+    bare = _strip_brackets(_MARKS.sub("", said))
     if any(map(may_take_back, _REMARKS_ON_SCORES.findall(bare))):
         return Refusal(f"{said} has a remark that may take it back")
     said = _REMARKS_ON_SCORES.sub("", bare)
@@ -265,7 +252,9 @@ ABSTAIN = "ABSTAIN"
 DEFAULT_LABELS = "labels"
 METHODS = ("single", "subset")
 _TOKEN = re.compile(r"[A-Za-z0-9]+")
-_ABSTENTION = re.compile(r"(abstain(?:ed)?)\b[.!]*(?:\s*[(:;,.!–—-].*)?", re.IGNORECASE)
+_ABSTENTION = re.compile(
+    r"((?:i\s+)?(?:abstain(?:ed|ing)?|abstention))\b[.!]*(?:\s*[(:;,.!–—-].*)?", re.IGNORECASE
+)
 _BOTH = re.compile(r"\Aboth\s+(?=.*\s(?:and|&)\s)", re.IGNORECASE)
 _ARTICLE = re.compile(r"(?<!\S)an? (?=(?P<next>[a-z]{3,})(?![a-z]))")
 _NO_NOUN = (  # after which "a" is no article, but may well name what is called A
@@ -274,6 +263,20 @@ _NO_NOUN = (  # after which "a" is no article, but may well name what is called 
 )
 _NOUN = re.compile(r"\b(?:stages?|options?|levels?|identifiers?|labels?)\s+", re.IGNORECASE)
 _PARTED_REMARK = re.compile(r"(?P<said>.*?)(?:\s+[-–—]+\s+|\s*:\s+)(?P<remark>.*)")
+_LOOSE_REMARK = re.compile(  # the line as it was displayed, a choice with its text, a reason
+    r"(?P<line>\[[^\[\]]+\]) (?:: )?[^\W\d_].*|(?P<choice>\w+)[.)](?: [^\W\d_].*)?"
+    r"|(?P<reasoned>[^:.]+?)(?:,? (?:because|since) .*| :: .*)"
+    r"|(?P<sure>[^:.]+?),? (?:\[.*\]|(?:with )?(?:\w+ )?confidence\b.*)",
+    re.IGNORECASE,
+)
+_RESTRICTS = re.compile(r"\b(?:but|however|although|though|yet|except)\b", re.IGNORECASE)
+_NOUN_FIRST = re.compile(r"\A(?:stages?|options?|levels?|identifiers?)\s*:\s+", re.IGNORECASE)
+_LETTER = re.compile(r"(?<![\w'’.-])[B-HJ-Z](?![\w'’.-])")
+_END_OF_SCALE = re.compile(
+    r"(?<![\w-])(weakest|strongest)(?: (?:displayed|shown))?"
+    r"(?: (?:identifier|stage|level|option|label|one|of all))?(?=\s*(?:[.,;:!)\]]|\Z))",
+    re.IGNORECASE,
+)
 _PARTING = re.compile(r"(?:\s*[,;/&+]\s*(?!$)(?:and\s+)?|\s+and\s+|\s+)", re.IGNORECASE)
 _BRACKETS = (("[", "]"), ("(", ")"), ("{", "}"), ("<", ">"))
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -329,23 +332,44 @@ def _decode_verdict(
     said: str, shown: _Identifiers, *, subset: bool, abstain: bool
 ) -> Decoded | Refusal:
     labels, known = shown
-    if _ABSTENTION.fullmatch(_strip_brackets(said)):
-        return _decode_abstention(said, shown, abstain=abstain)
-    listed, remark = _split_verdict(said.rstrip(".;!"))
-    if _names_any(_without_articles(remark, labels), known):
-        return Refusal(f"{said} names an identifier in its remark, too")
-    if may_take_back(remark):
-        return Refusal(f"{said} has a remark that may take it back")
-    bare = _BOTH.sub("", _strip_brackets(_NOUN.sub("", listed)))
-    marked = map(strip_marks, _PARTING.split(bare))
-    tokens = list(dict.fromkeys(map(_strip_brackets, filter(None, marked))))
-    unknown = [token for token in tokens if token not in known]
-    if unknown or not tokens or _PARTING.match(bare):
+    if found := _ABSTENTION.fullmatch(_strip_brackets(said)):
+        return _decode_abstention(said, found, shown, abstain=abstain)
+    listed, remark = _split_verdict(_NOUN_FIRST.sub("", said.rstrip(".;!")))
+    stages = _read_stages_named(listed, known)
+    if stages is None and (loose := _LOOSE_REMARK.fullmatch(said)):
+        listed = next(filter(None, loose.group("line", "choice", "reasoned", "sure")))
+        remark = said[len(listed) :].lstrip(" ,.):[").rstrip("]")
+        stages = None if _RESTRICTS.search(remark) else _read_stages_named(listed, known)
+    if stages is None:
         return Refusal(f"{said} is not among the identifiers {', '.join(sorted(labels))}")
-    stages = {known[token] for token in tokens}
+    if _names_any(_without_articles(remark, labels), known) or _names_letter(remark, labels):
+        return Refusal(f"{said} names an identifier in its remark, too")
+    if may_take_back(remark) or _names_other_end(remark, stages, labels):
+        return Refusal(f"{said} has a remark that may take it back")
     if len(stages) > 1 and not subset:
         return Refusal(f"{said} names {len(stages)} identifiers where one is wanted")
     return {"raw_verdict": said, "abstained": False, "decoded_scores": [*sorted(stages)]}
+
+
+def _read_stages_named(listed: str, known: Mapping[str, int]) -> set[int] | None:
+    """The stages that identifiers alone stand for; None if there is anything else."""
+    bare = _BOTH.sub("", _strip_brackets(_NOUN.sub("", listed)).replace("][", "], ["))
+    marked = map(strip_marks, _PARTING.split(bare))
+    tokens = [*map(_strip_brackets, filter(None, marked))]
+    if not tokens or _PARTING.match(bare) or any(token not in known for token in tokens):
+        return None
+    return {known[token] for token in tokens}
+
+
+def _names_letter(remark: str, labels: Mapping[str, int]) -> bool:
+    """Whether a remark names a letter that nobody was shown, where letters are identifiers."""
+    return all(len(token) == 1 for token in labels) and _LETTER.search(remark) is not None
+
+
+def _names_other_end(remark: str, stages: set[int], labels: Mapping[str, int]) -> bool:
+    """Whether a remark says "the weakest stage" of another one, or "the strongest"."""
+    ends = {"weakest": min(labels.values()), "strongest": max(labels.values())}
+    return any(ends[end.lower()] not in stages for end in _END_OF_SCALE.findall(remark))
 
 
 def _split_verdict(said: str) -> tuple[str, str]:
@@ -386,10 +410,12 @@ def _without_articles(remark: str, labels: Mapping[str, int]) -> str:
     return _ARTICLE.sub(keep, remark)
 
 
-def _decode_abstention(said: str, shown: _Identifiers, *, abstain: bool) -> Decoded | Refusal:
+def _decode_abstention(
+    said: str, found: re.Match[str], shown: _Identifiers, *, abstain: bool
+) -> Decoded | Refusal:
     if not abstain:
         return Refusal("model abstained, which was not allowed")
-    rest = _TOKEN.sub("", _strip_brackets(said), count=1)
+    rest = found.string[found.end(1) :]
     if _names_any(_without_articles(rest.replace("(", "( "), shown.labels), shown.known):
         return Refusal(f"{said} both abstains and names an identifier")
     if may_undo_abstention(rest):

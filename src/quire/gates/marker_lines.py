@@ -9,13 +9,14 @@ from quire.domain.data import Json
 
 # What models put around words: emphasis, code, quotation marks, and before them bullets, headings.
 # A tilde is no emphasis: one says "about", two say that what they hold is struck out.
-_AROUND = "*_`\"'“”‘’"
+_AROUND = "*_`\"'“”‘’«»"
 _DECORATION = re.compile(rf"[\s{re.escape(_AROUND)}>#+•-]*")
 _QUOTED = re.compile(r"\s*(?:(?:[-+*•]|#+)\s+)?>")
 _LIST_ITEM = re.compile(r"\s*(?:(?:[-+*•]|#+)\s+)?")  # without its blank, "-" may be a minus
 _BLANKS = re.compile(r"\s+")
 _INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufeff]")
 _WORD = re.compile(r"\w")
+_LONGEST_HEADING = 100
 _LONGEST_LINE = 2_000  # a marker's line is short; a long one is not worth the time it may take
 _REMARK = re.compile(r"(?P<said>[^(]*?)\s*\((?P<remark>[^()]*)\)[.!]?")
 # Tags that hold what is no longer meant, or somebody else's words.
@@ -23,6 +24,16 @@ _UNMEANT = "s|del|strike|not|wrong|rejected|q|quote|blockquote|cite|example|draf
 _CLOSING_TAG = re.compile(rf"</(?!(?:{_UNMEANT})>)[A-Za-z][\w-]*>", re.IGNORECASE)
 _CLOSING = re.compile(rf"[-*_=~`]{{3,}}|{_CLOSING_TAG.pattern}", re.IGNORECASE)
 _END_OF_TEXT = "</s>"  # some models write it at the end; after <s> it may strike out
+_END_TOKEN = re.compile(r"(?:<\|[a-z_]{2,20}\|>|<br ?/?>|(?<!\\)\\)\Z", re.IGNORECASE)
+_MOST_END_TOKENS = 4
+_LONGEST_COURTESY = 100
+_COURTESY = re.compile(  # what says nothing of the answer, whatever the answer is
+    r"i hope (?:this|that|it) helps(?: you)?|thank you|thanks|end of (?:answer|response|text)|end"
+    r"|(?:please )?let me know if you (?:have|need|want|would like|'d like)"
+    r" (?:(?:any|further|more|other|additional) ){1,2}(?:detail|explanation|information|question)s?"
+    r"|confidence(?: level)?:? (?:(?:very )?(?:high|low)|medium|moderate|0?\.[0-9]+|[0-9]{1,3} ?%)",
+    re.IGNORECASE,
+)
 _PLAIN_TAGS = (
     "answer|final|final[_-]answer|verdict|final[_-]verdict|judge?ment|decision|choice|option"
     "|identifier|id|label|stage|level|quality|expert[_-]agreement|agreement|probability|score|rating"
@@ -35,8 +46,15 @@ _WRAPPED = re.compile(
     re.IGNORECASE,
 )
 _MOST_WRAPPINGS = 4
+_OPENING_TAGS = re.compile(
+    rf"(?:<(?:{_PLAIN_TAGS})>[\s{re.escape(_AROUND)}]*){{1,3}}", re.IGNORECASE
+)
+_NUMBERING = re.compile(r"[0-9]{1,2}[.)] ")
+_NAMED_SCORE = re.compile(r"[A-Za-z*_`]{2,40} ?[=:] ?\S{1,40}")
+_MOST_ITEMS = 100
 _ESCAPED = re.compile(r"\\([&*#\[\](){}-])")
 _BEFORE_MARKER = (
+    r"(?:(?:thus|so|therefore|hence),?\s+)?"
     rf"(?:(?:my|the)[\s{re.escape(_AROUND)}]+)?(?:(?:final|overall)[\s{re.escape(_AROUND)}]+)?"
 )
 
@@ -61,10 +79,14 @@ Decode = Callable[[str], Decoded | Refusal]
 
 def answer_lines(text: str) -> list[str]:
     """Split an answer, without the lines at its end that only close something."""
-    if text.rstrip().endswith(_END_OF_TEXT) and "<s>" not in text.lower():
-        text = text.rstrip().removesuffix(_END_OF_TEXT)
+    text = text.rstrip()
+    for _ in range(_MOST_END_TOKENS):
+        if found := _END_TOKEN.search(text, max(0, len(text) - 30)):
+            text = text[: found.start()].rstrip()
+    if text.endswith(_END_OF_TEXT) and "<s>" not in text.lower():
+        text = text.removesuffix(_END_OF_TEXT)
     lines = [_INVISIBLE.sub("", line) for line in text.splitlines()]
-    while lines and closes_only(lines[-1]):
+    while lines and (closes_only(lines[-1]) or _is_courtesy(lines[-1])):
         lines.pop()
     return lines
 
@@ -73,6 +95,12 @@ def closes_only(line: str) -> bool:
     """Whether a line says nothing: it is blank, or but a rule, a fence or a closing tag."""
     bare = line.strip()
     return not bare.strip(_AROUND + " \t") or _CLOSING.fullmatch(bare) is not None
+
+
+def _is_courtesy(line: str) -> bool:
+    """Whether a line is how models end, such as "I hope this helps!", or how sure they are."""
+    bare = line.strip(_AROUND + " \t()[].!").replace("*", "")
+    return len(bare) <= _LONGEST_COURTESY and _COURTESY.fullmatch(bare) is not None
 
 
 def find_marker_lines(lines: Sequence[str], marker: str) -> list[MarkerLine]:
@@ -123,14 +151,20 @@ def read_last_line(text: str, marker: str, decode: Decode) -> Decoded | Refusal:
 
 
 def _text_of_next_line(lines: Sequence[str], place: int) -> str:
-    """What stands alone on the one line after a marker that nothing follows on its own."""
-    after = [line for line in lines[place + 1 :] if line.strip()]
-    if len(after) != 1:
+    """What stands alone after a marker that nothing follows on its own: a line, or a list."""
+    after = [line[:_LONGEST_LINE] for line in lines[place + 1 :] if line.strip()]
+    items = [_without_item_mark(line) for line in after[:_MOST_ITEMS]]
+    listed = all(item != line.lstrip() for item, line in zip(items, after, strict=False))
+    scores = all(_NAMED_SCORE.fullmatch(item.rstrip(" ,;.")) for item in items)
+    if len(after) != 1 and not (after[:_MOST_ITEMS] == after and (listed or scores)):
         return ""
-    line = after[0][:_LONGEST_LINE]
+    return ", ".join(_strip_end(item).rstrip(",;") for item in items)
+
+
+def _without_item_mark(line: str) -> str:
     item = _LIST_ITEM.match(line)
     assert item is not None  # it matches the empty string too
-    return _strip_end(line[item.end() :])
+    return line[item.end() :]
 
 
 def _strip_end(text: str) -> str:
@@ -188,16 +222,33 @@ def _marker_pattern(marker: str) -> re.Pattern[str]:
     """A marker as people write it: in any case, its underscore escaped or left out."""
     words = r"(?:\\?_|[ \t-])".join(map(re.escape, marker.split("_")))
     around = re.escape(_AROUND)
-    return re.compile(rf"{_BEFORE_MARKER}{words}[\s{around}]*[:：]", re.IGNORECASE)
+    return re.compile(
+        rf"{_BEFORE_MARKER}{words}[\s{around}]*(?:[(\[]final[)\]][\s{around}]*)?[:：]",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _heading_pattern(marker: str) -> re.Pattern[str]:
+    """A marker that is a heading, and nothing else on its line."""
+    words = r"(?:\\?_|[ \t-])".join(map(re.escape, marker.split("_")))
+    named = rf"(?:final\s+)?{words}"
+    return re.compile(rf"\s*(?:#+\s*{named}\s*#*|\*\*{named}\*\*|(?-i:{words}))\s*", re.IGNORECASE)
 
 
 def _text_after(line: str, marker: str) -> str | None:
     """What follows the marker at the beginning of a line; repeated markers count once."""
+    if len(line) <= _LONGEST_HEADING and _heading_pattern(marker).fullmatch(line):
+        return ""
     begin = 0
     while True:
         decoration = _DECORATION.match(line, begin)
         assert decoration is not None  # it matches the empty string too
-        found = _marker_pattern(marker).match(line, decoration.end())
+        place = decoration.end()
+        for before in (_NUMBERING, _OPENING_TAGS):
+            ahead = before.match(line, place)
+            place = ahead.end() if ahead else place
+        found = _marker_pattern(marker).match(line, place)
         if found is None:
             return _strip_end(line[begin:]) if begin else None
         begin = found.end()

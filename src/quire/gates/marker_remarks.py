@@ -39,6 +39,15 @@ _TAKEN_BACK_IN_WORDS = re.compile(
     r"\b(?:i mean|never mind|changed? my|(?:take|took|taking) (?:it|this|that) back"
     r"|strike (?:it|this|that)|second thoughts?)\b"
 )
+_HEDGED = re.compile(  # a judge that would as well have said another stage
+    r"\b(?:(?:could|might|may|should|would|perhaps|maybe|possibly|almost|nearly|arguably"
+    r"|leaning|leans|closer to|towards?) (?:\w+ ){0,3}(?:stronger|weaker|higher|lower|more|less"
+    r"|above|below|up|down|top|bottom|strongest|weakest)"
+    r"|(?:stronger|weaker|higher|lower|more|less) (?:could|might|may|would|should) be"
+    r"|in between|undecided|tied? with|tbd|todo"
+    r"|to be (?:confirmed|determined|decided)|(?:one|stage|level|identifier) (?:above|below))\b"
+    r"|^\W*(?:tied?|between|(?:the )?(?:opposite|reverse|inverse)|above|below)\W*$"
+)
 _ABSTENTION = "abst"  # how "abstain", "abstaining" and "abstention" begin
 _ORDINALS = {
     "first",
@@ -112,6 +121,7 @@ def _takes_back(words: Sequence[str]) -> bool:
         "?" in words
         or any(_TAKEN_BACK.fullmatch(word) for word in words)
         or _TAKEN_BACK_IN_WORDS.search(" ".join(words)) is not None
+        or _HEDGED.search(" ".join(words)) is not None
     )
 
 

@@ -45,7 +45,7 @@ class MarkersGate:
     """Accepts what the marker says, with the reasoning before it."""
 
     name: str = "markers"
-    version: str = "markers/5"
+    version: str = "markers/6"
 
     def mistakes(self, params: JsonObject) -> list[str]:
         """Check the kind and its parameters; references are checked when they are known."""
