@@ -18,8 +18,9 @@ TEXT_ENDINGS = {".cfg", ".csv", ".json", ".jsonl", ".md", ".py", ".sh", ".sql", 
 
 PURE = ("domain", "plan", "gates", "simulated")
 NEVER_SWALLOWS = ("domain", "plan", "gates", "pipeline", "ledger")
-PLUGIN_CALLERS = (
-    "src/quire/gates/chain.py"  # asks gates that others wrote, which may raise anything
+PLUGIN_CALLERS = (  # ask what others wrote, which may raise anything
+    "src/quire/gates/chain.py",  # gates
+    "src/quire/domain/class_schemas.py",  # classes
 )
 VAGUE = {"base", "common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 
@@ -188,7 +189,7 @@ def test_rules_verbs_and_the_ledger_never_swallow_every_error() -> None:
     swallowing = [
         f"{_name(path)}:{line}"
         for path in _modules(*(f"src/quire/{package}" for package in NEVER_SWALLOWS))
-        if _name(path) != PLUGIN_CALLERS
+        if _name(path) not in PLUGIN_CALLERS
         for line in _swallows(path)
     ]
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from quire.domain.errors import NotFound
+from quire.domain.regating import RegateReport
 from quire.domain.states import RunState
 from quire.engine import RunHandle
-from quire.pipeline.commands.regate import RegateReport
 from tests.ledger.raw import Raw
 from tests.pipeline.recipe_stages import NOTED, record_stage, task_outcomes, task_states, text_stage
 from tests.pipeline.scripted_model import let_model_say

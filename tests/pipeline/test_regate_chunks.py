@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from quire.domain.regating import RegateReport
 from quire.engine import RunHandle
 from quire.pipeline.calls.prepare import prepare
 from quire.pipeline.commands import regate as regating
-from quire.pipeline.commands.regate import RegateReport, revise
+from quire.pipeline.commands.regate import revise
 from quire.pipeline.contexts import Contexts
 from quire.simulated.fault_scripts import parse_fault_script
 from tests.pipeline.recipe_stages import recipe, record_stage, task_states

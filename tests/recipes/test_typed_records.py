@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from pydantic import AnyUrl, ValidationError
 
-from quire.recipes.class_schemas import typed_record
+from quire.domain.class_schemas import typed_record
 from tests.recipes import schema_classes as classes
 
 HOME = classes.Address(street="High Street")

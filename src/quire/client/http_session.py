@@ -121,7 +121,18 @@ def _read_error(status: int, body: bytes) -> Error:
     try:
         said = json.loads(body)["error"]
         kind = getattr(errors, str(said["kind"]), UsageError)
-        plain = kind in (errors.NotFound, errors.IllegalMove, errors.Conflict, errors.LedgerError)
-        return (kind if plain else UsageError)(str(said["message"]), str(said.get("fix", "")))
+        if not (isinstance(kind, type) and issubclass(kind, Error)):
+            kind = UsageError
+        return _same_error(kind, said)
     except (ValueError, KeyError, TypeError):
         return LedgerError(f"the server answered {status}, and not as a quire server does")
+
+
+def _same_error(kind: type[Error], said: Mapping[str, Any]) -> Error:
+    """An error of a kind with the server's words; it is not made of its parts once more."""
+    found = kind.__new__(kind)
+    Error.__init__(found, str(said["message"]), str(said.get("fix", "")))
+    if isinstance(found, errors.SchemaInvalid | errors.EditInvalid):
+        listed = said.get("mistakes", ())
+        found.mistakes = tuple(errors.Mistake(item["pointer"], item["message"]) for item in listed)
+    return found

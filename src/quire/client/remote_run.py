@@ -13,6 +13,7 @@ from quire.domain.data import Json
 from quire.domain.errors import Error, LedgerError, UsageError
 from quire.domain.pricing import DOLLAR, dollars
 from quire.domain.quantities import quantity
+from quire.domain.regating import RegateExample, RegateReport
 from quire.domain.reviews import DecisionResult, InboxLine, ReviewDecision
 from quire.domain.runs import HeldError
 from quire.domain.states import RunState
@@ -99,6 +100,11 @@ class RunHeldRemotely(HeldError):
         self.progress, self.partial = progress, None
 
 
+def _regate_report(item: Mapping[str, Any]) -> RegateReport:
+    examples = [RegateExample(**example) for example in item["examples"]]
+    return RegateReport(**{**item, "examples": examples})
+
+
 class RemoteRun:
     """One run of a server's ledger."""
 
@@ -163,7 +169,9 @@ class RemoteRun:
     def export(self, path: str, only: str = "all", stage: str | None = None) -> int:
         """Write the rows in the format of the path's ending; returns how many."""
         self.download(path, only, stage)
-        return len(self.rows(only, stage))
+        query = {"only": only, "stage": stage}
+        with self._session.open("GET", f"/v1/runs/{self.id}/rows", query=query) as answer:
+            return sum(1 for _ in answer)
 
     def download(self, path: str, only: str = "all", stage: str | None = None) -> None:
         """Write the rows in the format of the path's ending; the file appears when it is whole."""
@@ -194,9 +202,10 @@ class RemoteRun:
         """Send nothing more until `resume`."""
         return bool(self._act("pause"))
 
-    def resume(self, *, no_limit: bool = False) -> bool:
-        """Go on, beyond its limit if that is said."""
-        return bool(self._act("resume", {"no_limit": no_limit}))
+    def resume(self, *, budget_usd: Any = None, no_limit: bool = False) -> bool:
+        """Go on, with another budget if one is given, beyond its limit if that is said."""
+        budget = None if budget_usd is None else float(budget_usd)
+        return bool(self._act("resume", {"budget_usd": budget, "no_limit": no_limit}))
 
     def cancel(self) -> bool:
         """Ask for the end."""
@@ -207,6 +216,24 @@ class RemoteRun:
     ) -> int:
         """Owe failed tasks again, or stale ones; returns how many."""
         return int(self._act("retry", {"stage": stage, "stale": stale, "like": like}))
+
+    def stop_after(self, stage: str | None) -> bool:
+        """Begin no stage after this one; None takes that back."""
+        return bool(self._act("stop-after", {"stage": stage}))
+
+    def waive(self, *tasks: int) -> int:
+        """Go on without failed tasks, in an exact run; returns how many are new to that."""
+        return int(self._act("waive", {"tasks": list(tasks)}))
+
+    def rerun(self, from_stage: str) -> int:
+        """Ask a stage and all after it again, at a price; returns how many tasks that is."""
+        return int(self._act("rerun", {"from_stage": from_stage}))
+
+    def regate(self, stage: str | None = None, *, apply: bool = False) -> list[RegateReport]:
+        """Judge stored answers with the gates as they are now, for nothing, a report a stage."""
+        body = {"stage": stage, "apply": apply}
+        found = self._session.post(f"/v1/runs/{self.id}/regate", body)["items"]
+        return [_regate_report(item) for item in found]
 
     def approve(self, task: int, *, who: str = "") -> DecisionResult:
         """Confirm one result: no machine replaces it any more."""

@@ -1,5 +1,6 @@
 """The remote workbench: documents go to a server, runs are started there, results come back."""
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +11,13 @@ from uuid import uuid4
 
 from quire.client.http_session import PIECE, HttpSession
 from quire.client.remote_run import RemoteRun, hold_details
+from quire.client.sent_sources import find_files, is_kept_name, read_schema_source
 from quire.domain.data import Json
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.workbench import LISTING, ListedRun, as_run_number
+
+MOST_FILES = 100  # in one request
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,23 +110,32 @@ class RemoteWorkbench:
         """Every version of every kept schema."""
         return [_to_schema(item) for item in self._session.get("/v1/schemas")["items"]]
 
-    def add_schema(self, source: Mapping[str, Json]) -> RemoteSchema:
-        """Keep a schema under its name; other content becomes a version of its own."""
-        return _to_schema(self._session.post("/v1/schemas", {"body": source}))
+    def add_schema(self, source: Any) -> RemoteSchema:
+        """Keep a schema, of a mapping, a class or a file, under its name.
+
+        Other content under a kept name becomes a version of its own; of a file it is refused.
+        """
+        read = read_schema_source(source)
+        body = {"body": read.body, "name": read.name, "new_version": not read.from_file}
+        return _to_schema(self._session.post("/v1/schemas", body))
 
     def ingest(self, *paths: str | Path) -> RemoteDocuments:
-        """Send files, a piece at a time; a bad one is refused with a line, the rest go in."""
-        files = [Path(path) for path in paths]
-        missing = [str(path) for path in files if not path.is_file()]
-        if missing:
-            raise UsageError(f"{missing[0]} is no file; name files to send")
+        """Send files, folders and globs; a bad one is refused with a line, the rest go in."""
+        found = find_files(paths)
+        documents: list[int] = []
+        refused = list(found.refused)
+        for first in range(0, len(found.files), MOST_FILES):
+            said = self._send(found.files[first : first + MOST_FILES])
+            documents += [item["id"] for item in said["documents"]]
+            refused += [f"{item['name']}: {item['reason']}" for item in said["refused"]]
+        return RemoteDocuments(tuple(documents), tuple(refused))
+
+    def _send(self, files: Sequence[Path]) -> Any:
         boundary = uuid4().hex
         headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
-        said = self._session.ask("POST", "/v1/documents", _form(files, boundary), headers)
-        refused = tuple(f"{item['name']}: {item['reason']}" for item in said["refused"])
-        return RemoteDocuments(tuple(item["id"] for item in said["documents"]), refused)
+        return self._session.ask("POST", "/v1/documents", _form(files, boundary), headers)
 
-    def plan(
+    def plan(  # noqa: PLR0913 - all that a person may say of a plan
         self,
         *,
         schema: Any = None,
@@ -131,11 +144,23 @@ class RemoteWorkbench:
         models: Sequence[str] | None = None,
         over: Any = None,
         parameters: Mapping[str, Json] | None = None,
+        per: str | None = None,
+        block_types: Sequence[str] = (),
         **policy: Any,
     ) -> RemotePlan:
         """Forecast calls, tokens and dollars; spends nothing."""
-        order = _order(schema, recipe, model, models, over)
-        body = {**order, "parameters": parameters, "policy": policy}
+        asked = schema if schema is None or is_kept_name(schema) else _body(schema)
+        body = {
+            "schema": asked,
+            "recipe": recipe,
+            "model": model,
+            "models": models,
+            "documents": _documents(over),
+            "parameters": parameters,
+            "per": per,
+            "block_types": list(block_types),
+            "policy": policy,
+        }
         return RemotePlan(self._session.post("/v1/plans", body))
 
     def run(  # noqa: PLR0913 - all that a person may say of a run
@@ -148,13 +173,43 @@ class RemoteWorkbench:
         over: Any = None,
         parameters: Mapping[str, Json] | None = None,
         limit: int | None = None,
+        stop_after: str | None = None,
+        reuse: tuple[int, str] | bool | None = None,
         new: bool = False,
+        max_cost_usd: float | None = None,
+        wallet: str | None = None,
+        budget_usd: Any = None,
+        per: str | None = None,
+        block_types: Sequence[str] = (),
         **policy: Any,
     ) -> RemoteRun:
         """Start a run, or go on with that of the same order; the server's workers carry it out."""
-        order = _order(schema, recipe, model, models, over)
-        body = {**order, "parameters": parameters, "policy": policy, "limit": limit, "new": new}
+        body = {
+            "schema": self._send_name(schema),
+            "recipe": recipe,
+            "model": model,
+            "models": models,
+            "documents": _documents(over),
+            "parameters": parameters,
+            "limit": limit,
+            "stop_after": stop_after,
+            "reuse": reuse,
+            "new": new,
+            "max_cost_usd": max_cost_usd,
+            "wallet": wallet,
+            "budget_usd": None if budget_usd is None else float(budget_usd),
+            "per": per,
+            "block_types": list(block_types),
+            "policy": policy,
+        }
         return self.get(self._session.post("/v1/runs", body)["run"])
+
+    def _send_name(self, schema: Any) -> Any:
+        """A schema's name; a file is kept on the way, as here, for its name may be all it has."""
+        if isinstance(schema, str | Path) and not is_kept_name(schema):
+            kept = self.add_schema(schema)
+            return f"{kept.ref}@{kept.version}"
+        return schema if schema is None or is_kept_name(schema) else _body(schema)
 
     def get(self, run: int) -> RemoteRun:
         """A run by its number."""
@@ -175,13 +230,23 @@ def _to_schema(item: dict[str, Any]) -> RemoteSchema:
     return RemoteSchema(item["ref"], item["version"], item["uid"], tuple(item["fields"]))
 
 
-def _order(
-    schema: Any, recipe: Any, model: str | None, models: Sequence[str] | None, over: Any
-) -> dict[str, Any]:
-    chosen = over.documents if isinstance(over, RemoteDocuments) else over
-    documents = None if chosen is None else list(chosen)
-    named = {"schema": schema, "recipe": recipe, "model": model, "models": models}
-    return {**named, "documents": documents}
+def _body(schema: Any) -> Mapping[str, Json]:
+    return read_schema_source(schema).body
+
+
+def _documents(over: Any) -> Any:
+    """What a run is about: numbers of documents, those of each input where inputs are named."""
+    if over is None:
+        return None
+    if isinstance(over, Mapping):
+        return {name: _documents(item) for name, item in over.items()}
+    if isinstance(over, RemoteDocuments):
+        if not over.documents and over.refused:
+            raise UsageError(f"nothing was ingested: {over.refused[0]}")
+        return list(over.documents)
+    if isinstance(over, str | Path):
+        raise UsageError(f"{over} is a name, not documents; give `ingest({os.fspath(over)!r})`")
+    return list(over)
 
 
 def _form(files: Sequence[Path], boundary: str) -> Iterator[bytes]:

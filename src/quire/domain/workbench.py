@@ -13,6 +13,7 @@ from quire.domain.data import Json
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.domain.pricing import DOLLAR, dollars
+from quire.domain.regating import RegateReport
 from quire.domain.reviews import DecisionResult, InboxLine, ReviewDecision
 
 LISTING = "runs(), documents() and schemas() list what is there"  # as a workbench shows itself
@@ -170,8 +171,8 @@ class WorkbenchRun(Protocol):
         """Send nothing more until `resume`."""
         ...
 
-    def resume(self, *, no_limit: bool = False) -> bool:
-        """Go on, beyond its limit if that is said."""
+    def resume(self, *, budget_usd: Any = None, no_limit: bool = False) -> bool:
+        """Go on, with another budget if one is given, beyond its limit if that is said."""
         ...
 
     def cancel(self) -> bool:
@@ -182,6 +183,22 @@ class WorkbenchRun(Protocol):
         self, *, stage: str | None = None, stale: bool = False, like: int | None = None
     ) -> int:
         """Owe failed tasks again, those that failed as one did, or stale ones; how many."""
+        ...
+
+    def stop_after(self, stage: str | None) -> bool:
+        """Begin no stage after this one; None takes that back."""
+        ...
+
+    def waive(self, *tasks: int) -> int:
+        """Go on without failed tasks, in an exact run; how many are new to that."""
+        ...
+
+    def rerun(self, from_stage: str) -> int:
+        """Ask a stage and all after it again, at a price; how many tasks that is."""
+        ...
+
+    def regate(self, stage: str | None = None, *, apply: bool = False) -> list[RegateReport]:
+        """Judge stored answers with the gates as they are now, for nothing, a report a stage."""
         ...
 
     def approve(self, task: int, *, who: str = "") -> object:
@@ -222,10 +239,10 @@ class Workbench(Protocol):
     """A ledger that documents go into and results come out of."""
 
     def ingest(self, *paths: Any) -> Any:
-        """Bring files in; what comes back may be given to `run` as `over`."""
+        """Bring files, folders and globs in; what comes back may be given to `run` as `over`."""
         ...
 
-    def plan(
+    def plan(  # noqa: PLR0913 - all that a person may say of a plan
         self,
         *,
         schema: Any = None,
@@ -234,6 +251,8 @@ class Workbench(Protocol):
         models: Sequence[str] | None = None,
         over: Any = None,
         parameters: Mapping[str, Json] | None = None,
+        per: str | None = None,
+        block_types: Sequence[str] = (),
         **policy: Any,
     ) -> WorkbenchPlan:
         """Forecast calls, tokens and dollars; spends nothing."""
@@ -249,7 +268,14 @@ class Workbench(Protocol):
         over: Any = None,
         parameters: Mapping[str, Json] | None = None,
         limit: int | None = None,
+        stop_after: str | None = None,
+        reuse: tuple[int, str] | bool | None = None,
         new: bool = False,
+        max_cost_usd: float | None = None,
+        wallet: str | None = None,
+        budget_usd: Any = None,
+        per: str | None = None,
+        block_types: Sequence[str] = (),
         **policy: Any,
     ) -> WorkbenchRun:
         """Start a run, or go on with that of the same order."""
@@ -272,5 +298,5 @@ class Workbench(Protocol):
         ...
 
     def add_schema(self, source: Any) -> KnownSchema:
-        """Keep a schema under its name; other content becomes a version of its own."""
+        """Keep a schema of a mapping, a class or a file; other content becomes a version."""
         ...

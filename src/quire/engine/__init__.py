@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from quire.accounts.credentials import KnownKey
     from quire.dispatch.runtime import Runtime
+    from quire.domain.regating import RegateReport
     from quire.engine.accuracy_reports import AccuracyReport
     from quire.engine.engine import Engine, open_engine
     from quire.engine.forecasts import Plan
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from quire.ledger.tables.webhooks import Webhook
     from quire.pipeline.answers.progress import is_at_rest
     from quire.pipeline.commands.decide import DecisionOutcome, EditableData
-    from quire.pipeline.commands.regate import RegateReport
     from quire.pipeline.commands.start import Order
     from quire.planning.accuracy import RunAccuracy, RunDifference
     from quire.planning.batch_caching import BatchCaching, CachingOption
@@ -144,7 +144,7 @@ _NAMES = {
     "quire.ledger.tables.webhooks": ("Webhook",),
     "quire.pipeline.answers.progress": ("is_at_rest",),
     "quire.pipeline.commands.decide": ("DecisionOutcome", "EditableData"),
-    "quire.pipeline.commands.regate": ("RegateReport",),
+    "quire.domain.regating": ("RegateReport",),
     "quire.pipeline.commands.start": ("Order",),
     "quire.planning.accuracy": ("RunAccuracy", "RunDifference"),
     "quire.planning.batch_caching": ("BatchCaching", "CachingOption"),

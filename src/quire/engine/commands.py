@@ -9,6 +9,7 @@ from quire.domain.data import Json
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId, TaskId
 from quire.domain.pricing import from_usd
+from quire.domain.regating import RegateReport
 from quire.engine.context import EngineContext
 from quire.engine.message_rows import message_rows
 from quire.engine.queries import Queries
@@ -27,7 +28,7 @@ from quire.pipeline.commands.decide import (
     run_of,
     waive,
 )
-from quire.pipeline.commands.regate import RegateReport, RegateRequest, regate
+from quire.pipeline.commands.regate import RegateRequest, regate
 from quire.pipeline.commands.retry import rerun, retry, retry_chosen, retry_stale
 from quire.pipeline.commands.review_trail import DecisionRequest
 from quire.pipeline.commands.wallets import fund_run

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from quire.domain.data import Json
 from quire.domain.ids import DocumentId, RunId, TaskId
+from quire.domain.regating import RegateReport
 from quire.domain.runs import Event, HeldError, Progress
 from quire.engine.commands import RunCommands
 from quire.engine.foreign_values import ForeignFrame
@@ -17,7 +18,6 @@ from quire.export.data_frames import make_frame
 from quire.export.result_selection import RowFilter, row_filter
 from quire.export.result_tree import ResultTree
 from quire.pipeline.commands.decide import DecisionOutcome
-from quire.pipeline.commands.regate import RegateReport
 
 if TYPE_CHECKING:
     from quire.domain.audits import AuditHead

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import NamedTuple
 
+from quire.domain.class_schemas import class_body
 from quire.domain.data import Json
 from quire.domain.errors import Mistake, SchemaInvalid, UsageError
 from quire.domain.ids import SCHEMA_REF, schema_uid, slug
@@ -28,7 +29,6 @@ from quire.domain.recipes import (
 )
 from quire.gates.shape import Shape
 from quire.planning.spans import LEVEL
-from quire.recipes.class_schemas import class_body
 from quire.recipes.schema_contract import find_mistakes, pointer
 from quire.recipes.schema_envelopes import open_envelope
 from quire.recipes.schema_normaliser import normalise_schema

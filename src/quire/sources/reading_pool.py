@@ -23,8 +23,9 @@ from typing import Any, NamedTuple, Self
 
 from quire.domain.documents import AS_FOUND, ParsedDocument, ReadOptions
 from quire.domain.errors import SourceUnreadable
+from quire.domain.source_formats import known_format
 from quire.sources.reading_limits import USUAL_LIMITS, ReadingLimits
-from quire.sources.source_files import FORMATS, Intake, known_format
+from quire.sources.source_files import FORMATS, Intake
 from quire.sources.source_reader import read_source
 from quire.sources.spooled_blocks import SpooledBlocks, received_document
 

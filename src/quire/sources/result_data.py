@@ -10,8 +10,8 @@ from quire.domain.data import Json, mend_text, readable_json, text_of_result
 from quire.domain.documents import Block, BlockType, ParsedDocument
 from quire.domain.errors import SourceUnreadable
 from quire.domain.ids import ResultId, RunId, conv_uid, source_uid
+from quire.domain.source_formats import SourceFormat
 from quire.sources import markdown
-from quire.sources.source_files import SourceFormat
 from quire.sources.source_naming import Naming, naming_of
 from quire.sources.text import offset_range
 

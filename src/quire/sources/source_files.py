@@ -1,4 +1,4 @@
-"""Source files: formats by their endings, and the files that paths, folders and globs name."""
+"""Source files: what reads each format, and the files that paths, folders and globs name."""
 
 import glob
 import os
@@ -10,30 +10,7 @@ from typing import NamedTuple
 
 from quire.domain.documents import LeftOut
 from quire.domain.errors import SourceUnreadable
-
-
-class SourceFormat(StrEnum):
-    """A way to read bytes; its value is the ending most files have."""
-
-    MARKDOWN = "md"
-    TEXT = "txt"
-    CSV = "csv"
-    TSV = "tsv"
-    JSONL = "jsonl"
-    JSON = "json"
-    HTML = "html"
-    RST = "rst"
-    EMAIL = "eml"
-    DOCX = "docx"
-    PDF = "pdf"
-    XLSX = "xlsx"
-    PPTX = "pptx"
-    PARQUET = "parquet"
-
-    @property
-    def source_type(self) -> str:
-        """The type a document is kept under."""
-        return "csv" if self is SourceFormat.TSV else self.value
+from quire.domain.source_formats import FORMAT_OF_ENDING, SourceFormat, known_format
 
 
 class Intake(StrEnum):
@@ -47,7 +24,6 @@ class Intake(StrEnum):
 class FormatRow(NamedTuple):
     """How files of a format are known, and what reads them."""
 
-    endings: tuple[str, ...]
     reader: str  # a module beside this one
     intake: Intake
     packages: tuple[str, ...] = ()  # whose versions decide how a source is cut
@@ -59,40 +35,29 @@ class FormatRow(NamedTuple):
 _MARKDOWN = ("markdown-it-py", "mdit-py-plugins")
 
 FORMATS = {
-    SourceFormat.MARKDOWN: FormatRow(
-        ("md", "markdown"), "markdown", Intake.TEXT, _MARKDOWN, risky=False
-    ),
-    SourceFormat.TEXT: FormatRow(("txt", "text"), "text", Intake.TEXT, risky=False),
-    SourceFormat.CSV: FormatRow(("csv",), "csv_rows", Intake.ROWS, risky=False),
-    SourceFormat.TSV: FormatRow(("tsv",), "csv_rows", Intake.ROWS, risky=False),
-    SourceFormat.JSONL: FormatRow(("jsonl", "ndjson"), "jsonl", Intake.ROWS, risky=False),
-    SourceFormat.JSON: FormatRow(("json",), "json_values", Intake.TEXT, risky=False),
-    SourceFormat.HTML: FormatRow(("html", "htm", "xhtml"), "html", Intake.TEXT),
-    SourceFormat.RST: FormatRow(("rst", "rest"), "rst", Intake.TEXT, ("docutils",), "files"),
-    SourceFormat.EMAIL: FormatRow(("eml",), "email", Intake.BYTES),
-    SourceFormat.DOCX: FormatRow(("docx",), "docx", Intake.BYTES, ("python-docx",), "files"),
-    SourceFormat.PDF: FormatRow(("pdf",), "pdf", Intake.BYTES, ("pdfplumber",), "files"),
-    SourceFormat.XLSX: FormatRow(("xlsx", "xlsm"), "xlsx", Intake.BYTES, ("openpyxl",), "files"),
-    SourceFormat.PPTX: FormatRow(
-        ("pptx",), "pptx", Intake.BYTES, ("python-pptx",), "files", rules=2
-    ),
-    SourceFormat.PARQUET: FormatRow(("parquet",), "parquet", Intake.BYTES, ("pyarrow",), "frames"),
+    SourceFormat.MARKDOWN: FormatRow("markdown", Intake.TEXT, _MARKDOWN, risky=False),
+    SourceFormat.TEXT: FormatRow("text", Intake.TEXT, risky=False),
+    SourceFormat.CSV: FormatRow("csv_rows", Intake.ROWS, risky=False),
+    SourceFormat.TSV: FormatRow("csv_rows", Intake.ROWS, risky=False),
+    SourceFormat.JSONL: FormatRow("jsonl", Intake.ROWS, risky=False),
+    SourceFormat.JSON: FormatRow("json_values", Intake.TEXT, risky=False),
+    SourceFormat.HTML: FormatRow("html", Intake.TEXT),
+    SourceFormat.RST: FormatRow("rst", Intake.TEXT, ("docutils",), "files"),
+    SourceFormat.EMAIL: FormatRow("email", Intake.BYTES),
+    SourceFormat.DOCX: FormatRow("docx", Intake.BYTES, ("python-docx",), "files"),
+    SourceFormat.PDF: FormatRow("pdf", Intake.BYTES, ("pdfplumber",), "files"),
+    SourceFormat.XLSX: FormatRow("xlsx", Intake.BYTES, ("openpyxl",), "files"),
+    SourceFormat.PPTX: FormatRow("pptx", Intake.BYTES, ("python-pptx",), "files", rules=2),
+    SourceFormat.PARQUET: FormatRow("parquet", Intake.BYTES, ("pyarrow",), "frames"),
 }
-_ENDINGS = {ending: form for form, row in FORMATS.items() for ending in row.endings}
-
-
-def known_format(name: str) -> SourceFormat | None:
-    """Tell a format by a file's name, in upper or lower case; None if the ending is unknown."""
-    _, dot, ending = name.rpartition(".")
-    return _ENDINGS.get(ending.lower()) if dot else None
 
 
 def format_of(ending: str, *, name: str) -> SourceFormat:
     """Tell a format by its ending alone, or refuse it in the name of the file."""
-    found = _ENDINGS.get(ending.removeprefix(".").lower())
+    found = FORMAT_OF_ENDING.get(ending.removeprefix(".").lower())
     if found is None:
         raise SourceUnreadable(
-            f"{name}: unknown type {ending or '(none)'!r}; known are {', '.join(_ENDINGS)}"
+            f"{name}: unknown type {ending or '(none)'!r}; known are {', '.join(FORMAT_OF_ENDING)}"
         )
     return found
 

@@ -6,7 +6,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
 from quire.domain.documents import AS_FOUND, ReadOptions
-from quire.sources.source_files import FORMATS, Intake, SourceFormat
+from quire.domain.source_formats import SourceFormat
+from quire.sources.source_files import FORMATS, Intake
 from quire.sources.source_parts import BadContent
 
 

@@ -11,9 +11,10 @@ from typing import BinaryIO, Protocol, cast
 
 from quire.domain.documents import AS_FOUND, Block, LeftOut, ParsedDocument, ReadOptions
 from quire.domain.errors import SourceUnreadable
+from quire.domain.source_formats import SourceFormat
 from quire.sources import csv_rows, jsonl
 from quire.sources.html_encoding import stated_encoding
-from quire.sources.source_files import FORMATS, Intake, SourceFormat, format_of
+from quire.sources.source_files import FORMATS, Intake, format_of
 from quire.sources.source_naming import missing_extra, naming_of
 from quire.sources.source_parts import BadContent, SourceParts
 from quire.sources.source_scan import BYTE_ORDER_MARK, Origin, Scan, as_utf8, scan, scan_bytes

@@ -11,8 +11,8 @@ from markdown_it.tree import SyntaxTreeNode
 from markupsafe import Markup, escape
 
 from quire.domain.documents import BlockType
+from quire.domain.source_formats import SourceFormat
 from quire.sources.markdown import make_parser
-from quire.sources.source_files import SourceFormat
 from quire.web.page_words import show_controls
 
 Leaf = Callable[[str], Markup]  # how a text between elements is shown, escaped

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from quire.domain.class_schemas import typed_record
 from quire.domain.data import as_object
 from quire.domain.errors import UsageError
 from quire.domain.recipes import Schema
@@ -21,7 +22,6 @@ from quire.export.column_types import NUMBER, TEXT, Column, schema_columns
 from quire.export.data_frames import import_packages, make_frame
 from quire.export.quote_columns import quote_columns, quote_values
 from quire.export.result_selection import WITH_DATA
-from quire.recipes.class_schemas import typed_record
 
 OBJECTS, ROWS = "objects", "rows"
 OUR_COLUMNS = (Column("status", TEXT), Column("error", TEXT), Column("cost_usd", NUMBER))

@@ -10,8 +10,8 @@ from quire.domain.runs import Progress
 from quire.domain.tasks import Failure
 
 if TYPE_CHECKING:
+    from quire.domain.regating import RegateReport
     from quire.engine.queries import FailureGroup, RefusedAnswer, RunHead
-    from quire.pipeline.commands.regate import RegateReport
 
 
 def progress_json(

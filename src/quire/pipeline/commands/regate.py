@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
@@ -10,6 +9,17 @@ from quire.domain.data import canonical_json, plain_json, stored_json
 from quire.domain.gates import Judgement, Verdict
 from quire.domain.ids import AttemptId, RequestId, RunId, StageId, TaskId
 from quire.domain.reasons import EventKind, TaskError, TaskErrorKind
+from quire.domain.regating import (
+    ACCEPTED,
+    CHANGED,
+    CONFIRMED,
+    DIFFERENT,
+    REFUSED,
+    SAME,
+    UNANSWERED,
+    RegateExample,
+    RegateReport,
+)
 from quire.domain.states import ReviewState, RunMove, TaskMove, TaskState
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.controls import AnsweredTask
@@ -35,10 +45,6 @@ from quire.pipeline.stages.review_reasons import (
     inbox_rank,
 )
 from quire.planning.prompt_variables import result_text
-
-SAME, CHANGED, ACCEPTED, REFUSED = "same", "changed", "accepted", "refused"
-CONFIRMED, UNANSWERED = "confirmed", "unanswered"
-KINDS = (SAME, CHANGED, ACCEPTED, REFUSED, CONFIRMED, UNANSWERED)
 
 
 class AnswerVerdict(NamedTuple):
@@ -199,7 +205,6 @@ def _refuse_changes(tx: Transaction, context: LaneContext, refused: Sequence[Gat
 CHUNK = 500  # tasks judged in one transaction
 SHOWN = 5  # examples of each kind
 LONGEST = 200  # characters of an example's data
-DIFFERENT = (CHANGED, ACCEPTED, REFUSED)
 
 
 class RegateRequest(NamedTuple):
@@ -209,32 +214,6 @@ class RegateRequest(NamedTuple):
     stage: str | None = None  # None: all of them
     apply: bool = False
     command: str | None = None
-
-
-class RegateExample(NamedTuple):
-    """One task that newer gates see differently."""
-
-    task_id: TaskId
-    kind: str  # changed, accepted or refused
-    before: str
-    after: str
-
-
-@dataclass(slots=True)
-class RegateReport:
-    """What newer gates say of one stage."""
-
-    stage: str
-    gate_version: str
-    applied: bool
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
-    stale: int = 0  # dependants that were marked
-    examples: list[RegateExample] = field(default_factory=list)
-
-    @property
-    def difference_count(self) -> int:
-        """How many tasks would change, or did."""
-        return sum(self.counts[kind] for kind in DIFFERENT)
 
 
 def regate(
