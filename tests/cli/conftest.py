@@ -78,6 +78,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def quick(warm: list[str]) -> list[str]:
+    """The program in a process that has imported it, where how it starts is not what is tested."""
+    return [*warm, "quire.cli"]
+
+
+@pytest.fixture
 def quire(folder: Path) -> Quire:
     """The commands, in an empty folder."""
     return Quire()

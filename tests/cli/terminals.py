@@ -4,7 +4,6 @@ import os
 import pty
 import select
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 
@@ -15,13 +14,16 @@ class Terminal:
     """One command on a pty of its own."""
 
     def __init__(
-        self, args: Sequence[object], environment: Mapping[str, str] | None = None
+        self,
+        program: Sequence[str],
+        args: Sequence[object],
+        environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start `quire` with these arguments."""
+        """Start the program with these arguments."""
         self._master, slave = pty.openpty()
         self._seen = ""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "quire", *map(str, args)],
+            [*program, *map(str, args)],
             stdin=slave,
             stdout=slave,
             stderr=slave,

@@ -6,7 +6,6 @@ import select
 import sqlite3
 import stat
 import subprocess
-import sys
 import termios
 from collections.abc import Iterator
 from pathlib import Path
@@ -172,11 +171,11 @@ def test_without_a_terminal_the_key_must_be_piped(quire: Quire) -> None:
     assert "is read with --stdin" in quire("keys", "add", "anthropic", code=2).stderr
 
 
-def test_a_key_that_is_typed_is_not_shown(folder: Path) -> None:
+def test_a_key_that_is_typed_is_not_shown(folder: Path, warm: list[str]) -> None:
     typed, terminal = pty.openpty()
     command = "from tests.cli.test_keys import app; app(prog_name='quire')"
     process = subprocess.Popen(
-        [sys.executable, "-c", command, "keys", "add", "anthropic"],
+        [*warm, "-c", command, "keys", "add", "anthropic"],
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,

@@ -17,12 +17,6 @@ from tests.time_limits import PATIENCE, wait_until
 QUIRE = [sys.executable, "-m", "quire"]
 
 
-@pytest.fixture
-def quick(warm: list[str]) -> list[str]:
-    """The program in a process that has imported it, where its streams are not what is tested."""
-    return [*warm, "quire.cli"]
-
-
 def start(
     *args: str,
     program: Sequence[str] = QUIRE,
@@ -142,8 +136,8 @@ def test_workers_side_by_side_stop_cleanly_when_interrupted(
     assert status["tasks"].get("packed", 0) + status["tasks"].get("ready", 0) > 0
 
 
-def test_workers_end_with_the_process_that_started_them(ready: Quire, folder: Path) -> None:
-    with start("work", "--workers", "1", "--parent", "1") as process:
+def test_workers_end_with_the_process_that_started_them(ready: Quire, quick: list[str]) -> None:
+    with start("work", "--workers", "1", "--parent", "1", program=quick) as process:
         process.communicate(timeout=PATIENCE)
 
     assert process.returncode == 0
@@ -152,12 +146,14 @@ def test_workers_end_with_the_process_that_started_them(ready: Quire, folder: Pa
 @pytest.mark.parametrize(
     "args", [["export"], ["documents", "--json"], ["prompt", "1"], ["ledger", "--limit", "500"]]
 )
-def test_a_reader_that_leaves_early_causes_no_noise(ready: Quire, args: list[str]) -> None:
+def test_a_reader_that_leaves_early_causes_no_noise(
+    ready: Quire, quick: list[str], args: list[str]
+) -> None:
     ready("run", "-s", "clauses", "--no-packing")
     reading, writing = os.pipe()
     os.close(reading)
 
-    with start(*args, stdout=writing) as process:
+    with start(*args, program=quick, stdout=writing) as process:
         os.close(writing)
         _, error = process.communicate(timeout=PATIENCE)
 
@@ -198,20 +194,22 @@ def test_a_terminal_sees_the_run_move(ready: Quire) -> None:
     assert "run 1 is done: 30 of 30 blocks done" in text
 
 
-def test_a_terminal_sees_no_live_line_of_a_quiet_run(ready: Quire) -> None:
-    assert run_on_terminal("run", "-s", "clauses", "-q") == ""
+def test_a_terminal_sees_no_live_line_of_a_quiet_run(ready: Quire, quick: list[str]) -> None:
+    assert run_on_terminal("run", "-s", "clauses", "-q", program=quick) == ""
 
 
-def test_on_a_terminal_purge_asks_first(ready: Quire) -> None:
-    text = run_on_terminal("purge", "notes.txt", answer=b"n\n", code=1)
+def test_on_a_terminal_purge_asks_first(ready: Quire, quick: list[str]) -> None:
+    text = run_on_terminal("purge", "notes.txt", program=quick, answer=b"n\n", code=1)
 
     assert "Erase 'notes.txt' with prompts, responses and results, for good?" in text
     assert len(ready.json("documents")) == 1
 
 
-def test_json_is_indented_on_a_terminal_and_one_line_in_a_pipe(folder: Path) -> None:
-    shown = run_on_terminal("version", "--json")
-    with start("version", "--json") as process:
+def test_json_is_indented_on_a_terminal_and_one_line_in_a_pipe(
+    folder: Path, quick: list[str]
+) -> None:
+    shown = run_on_terminal("version", "--json", program=quick)
+    with start("version", "--json", program=quick) as process:
         piped, _ = process.communicate(timeout=PATIENCE)
 
     assert len(shown.splitlines()) == 3
@@ -219,10 +217,17 @@ def test_json_is_indented_on_a_terminal_and_one_line_in_a_pipe(folder: Path) -> 
     assert json.loads(shown) == json.loads(piped)
 
 
-def run_on_terminal(*args: str, faults: str = "", answer: bytes = b"", code: int = 0) -> str:
+def run_on_terminal(
+    *args: str,
+    program: Sequence[str] = QUIRE,
+    faults: str = "",
+    answer: bytes = b"",
+    code: int = 0,
+) -> str:
     """Type a command on a terminal and return all that it shows."""
     ours, theirs = pty.openpty()
-    with start(*args, faults=faults, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    with start(*args, program=program, faults=faults, **streams) as process:
         os.close(theirs)
         os.write(ours, answer)
         shown = b"".join(iter(lambda: read(ours), b""))

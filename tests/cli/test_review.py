@@ -33,9 +33,9 @@ def run(quire: Quire, folder: Path) -> int:
 
 
 @pytest.fixture
-def terminal(run: int) -> Iterator[Terminal]:
+def terminal(run: int, quick: list[str]) -> Iterator[Terminal]:
     """Somebody reviews the run in a terminal."""
-    made = Terminal(["review", run, "--as", "Ada"])
+    made = Terminal(quick, ["review", run, "--as", "Ada"])
     yield made
     assert made.close() == 0
 
@@ -123,8 +123,8 @@ def test_what_cannot_be_edited_so_is_told_and_the_item_stays(run: int, terminal:
     assert (edited["words"], edited["topic"]) == (7, "mine")
 
 
-def test_the_name_is_asked_for_once(run: int) -> None:
-    made = Terminal(["review", run], {"QUIRE_REVIEWER": ""})
+def test_the_name_is_asked_for_once(run: int, quick: list[str]) -> None:
+    made = Terminal(quick, ["review", run], {"QUIRE_REVIEWER": ""})
     made.expect("who reviews?")
     made.press("Bo\n")
     made.expect("as Bo")
@@ -236,9 +236,11 @@ def test_without_a_terminal_no_sample_is_drawn_that_nobody_asked_for(
         assert [head.who for head in engine.review.audits(run)] == ["Ada"]
 
 
-def test_a_sample_is_marked_in_a_terminal_and_gone_on_with(quire: Quire, run: int) -> None:
+def test_a_sample_is_marked_in_a_terminal_and_gone_on_with(
+    quire: Quire, run: int, quick: list[str]
+) -> None:
     asked = ("audit", run, "--sample", 3, "--tolerance", 0.4, "--seed", 5, "--as", "Ada")
-    made = Terminal(asked)
+    made = Terminal(quick, asked)
     made.expect("item 1 of 3")
     made.press("y")
     made.expect("› topic")
@@ -250,7 +252,7 @@ def test_a_sample_is_marked_in_a_terminal_and_gone_on_with(quire: Quire, run: in
     made.expect("1 of 3 marked")
     assert made.close() == 0
 
-    again = Terminal(asked)
+    again = Terminal(quick, asked)
     again.expect("item 2 of 3")
     again.press("yy")
     again.expect("item 3 of 3")

@@ -81,12 +81,12 @@ def test_the_grace_begins_with_ctrl_c_also_while_another_process_keeps_the_ledge
 
 
 def test_a_second_ctrl_c_leaves_at_once_also_while_another_process_keeps_the_ledger(
-    tmp_path: Path,
+    tmp_path: Path, warm: list[str]
 ) -> None:
     here = World(str(tmp_path / "quire.db"))
     here.ingest(sentences(400))
     run = here.start(pack_size=1, concurrency=2)
-    with subprocess.Popen([sys.executable, "-c", WORK, here.url], stdout=subprocess.PIPE) as worker:
+    with subprocess.Popen([*warm, "-c", WORK, here.url], stdout=subprocess.PIPE) as worker:
         wait_until(lambda: run.progress().done, lambda: worker.poll() is None)
         with held(here.url):
             before = run.progress().done

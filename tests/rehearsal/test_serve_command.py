@@ -34,7 +34,7 @@ def serve_process(start: list[str], *options: str) -> Iterator[subprocess.Popen[
             yield process
         finally:
             if process.poll() is None:
-                process.kill()
+                process.terminate()  # one that started warm could not pass on a kill
 
 
 def exported_variables(process: subprocess.Popen[str]) -> dict[str, str]:
@@ -68,16 +68,16 @@ def test_it_says_what_to_export_and_sums_up_at_the_end(tmp_path: Path) -> None:
     assert json.loads(log.read_text())["status"] == 200
 
 
-def test_it_exports_the_key_that_was_given() -> None:
+def test_it_exports_the_key_that_was_given(warm: list[str]) -> None:
     keys = ("--key", "old-key-1234=spent", "--key", "good-key-1234=valid")
-    with serve_process([sys.executable], *keys) as process:
+    with serve_process(warm, *keys) as process:
         variables = exported_variables(process)
 
     assert variables["OPENAI_API_KEY"] == variables["GEMINI_API_KEY"] == "good-key-1234"
 
 
-def test_it_ends_with_json_where_that_is_asked_for() -> None:
-    with serve_process([sys.executable], "--json") as process:
+def test_it_ends_with_json_where_that_is_asked_for(warm: list[str]) -> None:
+    with serve_process(warm, "--json") as process:
         assert process.stderr is not None
         assert process.stderr.readline().startswith("rehearsing at ")
         process.send_signal(signal.SIGTERM)
