@@ -101,13 +101,17 @@ def test_workers_side_by_side_carry_out_a_run_once(ready: Quire, folder: Path) -
 
 
 def test_workers_side_by_side_share_one_postgresql(
-    quire: Quire, postgres_database: str, write_blocks: Callable[[str, int], Path]
+    quire: Quire,
+    quick: list[str],
+    postgres_database: str,
+    write_blocks: Callable[[str, int], Path],
 ) -> None:
     quire("init", "--ledger", postgres_database)
     quire("ingest", write_blocks("notes.txt", 30))
     quire("run", "-s", SCHEMA, "--detach", "--no-packing")
 
-    with start("work", "--workers", "2", "--until-idle", faults="latency=0.01") as process:
+    command = ("work", "--workers", "2", "--until-idle")
+    with start(*command, program=quick, faults="latency=0.01") as process:
         process.communicate(timeout=PATIENCE)
 
     assert process.returncode == 0
@@ -119,12 +123,12 @@ def test_workers_side_by_side_share_one_postgresql(
     "number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.soak)]
 )
 def test_workers_side_by_side_stop_cleanly_when_interrupted(
-    ready: Quire, folder: Path, number: signal.Signals
+    ready: Quire, folder: Path, quick: list[str], number: signal.Signals
 ) -> None:
     ready("run", "-s", "clauses", "--detach", "--no-packing", "--concurrency", "1")
 
     faults = f"latency=2,log={folder / 'calls'}"
-    with start("work", "--workers", "2", faults=faults) as process:
+    with start("work", "--workers", "2", program=quick, faults=faults) as process:
         wait_for_call(folder / "calls", process)
         process.send_signal(number)
         _, error = process.communicate(timeout=PATIENCE)
