@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from quire.domain.errors import IllegalMove, NotFound
+from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.ids import RunId
 from quire.domain.runs import Progress
 from quire.domain.states import RunState
@@ -36,6 +36,24 @@ def test_the_same_order_without_the_limit_goes_on_with_the_same_run(world: World
     assert (second.id, second.goes_on) == (first.id, True)
     assert here.model.blocks == 25
     assert second.progress().state == RunState.FINISHED
+
+
+def test_a_limit_below_what_a_run_owes_already_is_refused_and_nothing_is_asked(
+    world: Worlds,
+) -> None:
+    here = world()
+    here.ingest(sentences(200))
+    here.engine.wallets.create("team", "0.01")
+    run = here.run(pack_size=10, wallet="team")  # held in the midst of it: the wallet is empty
+    asked = here.model.blocks
+    here.engine.wallets.credit("team", 1)
+
+    with pytest.raises(UsageError, match=r"owes \d+ more answers by now, and --limit 3 would not"):
+        here.run(pack_size=10, wallet="team", limit=3)
+
+    assert 0 < asked == here.model.blocks < 200
+    assert here.run(pack_size=10, limit=200).id == run.id  # as many as it owes
+    assert here.model.blocks == 200
 
 
 def test_the_same_order_at_another_speed_is_the_same_run(world: Worlds) -> None:

@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 from quire.accounts.credentials import clear
 from quire.domain.data import canonical_json
+from quire.domain.errors import UsageError
 from quire.domain.ids import DocumentId, RunId, fingerprint
 from quire.domain.models import ModelFacts
 from quire.domain.policy import SourcedPolicy
 from quire.domain.reasons import MENDED_OUTSIDE, EventKind, Fields, HoldKind, ResumeCause
 from quire.domain.recipes import Recipe, Stage
 from quire.domain.runs import BATCH, DIRECT
-from quire.domain.states import RunState, StageMove
+from quire.domain.states import TASK_OWED, RunState, StageMove
 from quire.ledger.ledger import Transaction
 from quire.pipeline.answers.notifications import lift_holds
 from quire.pipeline.calls.limit_profiles import keep_run_limits
@@ -156,11 +157,31 @@ def _deadline(order: Order, now: datetime) -> datetime | None:
 
 def _change_limit(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
     """Owe as much as this order says, and say so where that is more or less than before."""
-    before = tx.runs.must_get_run(run).task_limit
+    found = tx.runs.must_get_run(run)
+    before = found.task_limit
     if before != order.task_limit:
+        if found.state == RunState.RUNNING:
+            _refuse_limit_passed(tx, run, order)
         tx.runs.set_task_limit(run, order.task_limit)
         fields = {"before": before or 0, "limit": order.task_limit or 0}
         tx.events.add_event(run, EventKind.LIMIT_CHANGED, now, **fields)
+
+
+def _refuse_limit_passed(tx: Transaction, run: RunId, order: Order) -> None:
+    """Refuse a limit that a run has gone beyond, while it owes answers: they would all be asked."""
+    if order.task_limit is None:
+        return
+    first = {stage.name for stage in order.recipe.stages if not (stage.upstream or stage.critic)}
+    for stage in tx.runs.stages_of_run(run):
+        if stage.name not in first or stage.expanded <= order.task_limit:
+            continue
+        counts = tx.tallies.tallies_of_stage(stage.id)
+        if owed := sum(counts.get(state, 0) for state in TASK_OWED):
+            raise UsageError(
+                f"run {run} owes {owed:,} more answers by now, and --limit {order.task_limit}"
+                " would not hold them back: leave it out to go on; or begin another run with"
+                " --new, where what was answered before costs nothing"
+            )
 
 
 def _change_stop(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
