@@ -46,16 +46,18 @@ export class SchemaEditor {
     this.places = lines;
     this.body = problem ? null : value;
     this.sound = false;
+    this.broken = Boolean(problem);
+    clearTimeout(this.soon); // a check of what stood here before would put its words over these
     this.showLines(problem ? [problem.line] : []);
     if (!fromForm) this.showForm(problem);
     if (problem) { this.showProblems([problem]); this.changed(this); return; }
     this.state.textContent = "checking…";
-    clearTimeout(this.soon);
     this.soon = setTimeout(() => this.check(), 250);
     this.changed(this);
   }
 
   async check() {
+    if (this.broken) return; // what is no JSON is told at its line, which the server does not know
     const asked = this.text.value;
     let answer;
     try { answer = await api("POST", "/v1/schemas/check", { body: asked }); } catch (error) { this.state.textContent = error.message; return; }
