@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from quire.domain.ids import LOCAL
 from quire.domain.recipes import Recipe
 from quire.domain.runs import StageProgress
@@ -166,10 +168,13 @@ def test_what_waits_for_a_critic_says_for_which(world: Worlds) -> None:
     assert "summary: 3 proposed, waiting for check (3 owed)" in why
 
 
-def test_what_is_blocked_says_why_even_when_the_run_has_ended(world: Worlds) -> None:
+@pytest.mark.parametrize(("fault", "end"), [("refuse", " (1)"), ("wrong", "… (1)")])
+def test_what_is_blocked_says_why_even_when_the_run_has_ended(
+    world: Worlds, fault: str, end: str
+) -> None:
     here = world()
     documents(here)
-    here.model.faults = parse_fault_script("refuse@Document 1")
+    here.model.faults = parse_fault_script(f"{fault}@Document 1")
     staged_recipe = recipe(
         record_stage("facts", "each_document", "Read. {{ document.text }}"),
         text_stage("point", "each_result", "{{ inputs.facts.text }}", of="facts"),
@@ -181,7 +186,7 @@ def test_what_is_blocked_says_why_even_when_the_run_has_ended(world: Worlds) -> 
     assert now.state == RunState.FINISHED
     (line,) = here.engine.stall_reasons(run.id)
     assert line.startswith("point: 1 blocked, because facts failed: ")
-    assert line.endswith(f"(1); `quire retry {run.id}` asks again what failed")
+    assert line.endswith(f"{end}; `quire retry {run.id}` asks again what failed")
 
 
 def test_what_is_stale_says_how_to_make_it_again(world: Worlds) -> None:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from quire.domain.errors import NotFound, PluginFailed, PluginMissing
+from quire.domain.gates import clip
 from quire.domain.groupings import OF_WHOLE_STAGE, Driver
 from quire.domain.ids import RunId
 from quire.domain.models import Limits
@@ -308,7 +309,8 @@ def _block_causes(tx: Transaction, found: Progress) -> dict[str, Counter[str]]:
             if cause.error and became == "failed"
             else ""
         )
-        causes[cause.stage][f"because {cause.above} {became}{why}"[:LONGEST_CAUSE]] += cause.tasks
+        reason = clip(f"because {cause.above} {became}{why}", LONGEST_CAUSE)
+        causes[cause.stage][reason] += cause.tasks
     return causes
 
 
