@@ -1,5 +1,6 @@
 """Pages of calls, recipes, money and settings: what they say, and what they hide."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,6 +52,8 @@ def test_a_call_shows_prompt_answer_and_verdicts(
     assert f'wire-0">{first.members[0].wire_id}<' in pages[0].text
     assert first.attempts[0].cost_basis == "usage"
     assert "usage</td>" in pages[0].text
+    assert f"{dollars(first.attempts[0].cost_pico or 0)} simulated</td>" in pages[0].text
+    assert "tokens in</th>" in pages[0].text
     assert any("retry</span>" in page.text for page in pages)
     assert not any("<script>alert" in page.text for page in pages)
     assert any("&lt;script&gt;alert" in page.text for page in pages)
@@ -136,8 +139,19 @@ def test_spend_is_shown_by_anything_and_wallets_beside_it(
         f"{dollars(run.progress().cost_pico)} simulated<" in it.text for it in pages.values()
     )
     assert "Forecast against actual" in pages["run"].text
+    assert re.search(r"simulated</td><td class=\"number\">[+-]\d+ %</td>", pages["run"].text)
     assert "team" in pages["run"].text
     assert wrong.status_code == 422
+
+
+def test_what_a_run_under_way_took_so_far_is_not_held_against_its_forecast(
+    engine: Engine, client: TestClient, tmp_path: Path
+) -> None:
+    start(engine, tmp_path, sentences(8), pack_size=4)
+
+    page = client.get("/spend").text
+
+    assert '$0 simulated so far</td><td class="number">–</td>' in page
 
 
 def test_settings_show_the_last_four_of_keys_and_policy_with_its_source(

@@ -52,7 +52,7 @@ def test_from_dropped_files_to_a_started_run(
         _check_faces(page)
         assert axe_violations(page) == []
 
-        page.get_by_role("button", name="Try on 3 blocks").click()
+        page.get_by_role("button", name=re.compile(r"^Try on 3 blocks · about \$0\.0")).click()
         expect(page.locator(".trial")).to_have_count(3)
         expect(page.locator(".trial").first).to_contain_text("sum_due")
         take_pictures(page, "new", pictures)
@@ -86,7 +86,9 @@ def _look_at_money(page: Page) -> None:
 def test_a_recipe_is_planned_with_its_parameters(tmp_path: Path, page: Page) -> None:
     with serve_site(tmp_path, workers=0) as site:
         page.goto(f"{site.url}/new?recipe=dialectic&model=simulated/small")
-        expect(page.locator("#plan-words")).to_contain_text("parameter brief must be given")
+        expect(page.locator("#plan-words")).to_have_text("Fill in brief.")
+        expect(page.locator("#plan-words")).not_to_have_class("problem")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
         page.get_by_label("brief (needed)").fill("Should the choir buy a bus?")
         page.get_by_label("words:").fill("200")
@@ -173,6 +175,8 @@ def _draft(page: Page, wish: str) -> None:
 
 def _check_faces(page: Page) -> None:
     """What is done in one face stands in the other; while the text is no JSON, the form waits."""
+    checked: list[str] = []
+    page.on("request", lambda it: checked.append(it.post_data or "") if "check" in it.url else None)
     page.get_by_label("Name of field 2").fill("sum_due")
     page.get_by_label("Name of field 2").press("Tab")
     page.get_by_role("tab", name="JSON").click()
@@ -187,12 +191,14 @@ def _check_faces(page: Page) -> None:
     expect(page.locator("#form-face")).to_contain_text("The JSON has a mistake at line 4")
 
     page.get_by_role("tab", name="JSON").click()
+    expect(page.locator("#json-problems")).to_contain_text("line 4 a comma or } is missing before")
     text.fill(whole.replace('"number"', '"nombre"'))
     expect(page.locator("#json-problems")).to_contain_text("/properties/sum_due/type: must be one")
     text.fill(whole)
     expect(page.locator("#schema-state")).to_have_text("✓ fine")
     page.get_by_role("tab", name="Form").click()
     expect(page.get_by_label("Name of field 2")).to_have_value("sum_due")
+    assert all(json.loads(json.loads(body)["body"]) for body in checked)  # its mistakes are ours
 
 
 def test_a_schema_file_is_kept_as_a_schema_or_opened_and_never_taken_for_a_document(

@@ -1,5 +1,6 @@
 """The review page as it first comes: complete without a script, and harmless whatever is in it."""
 
+import re
 from contextlib import closing
 from pathlib import Path
 
@@ -27,6 +28,8 @@ def test_the_page_comes_with_the_first_item_and_its_words_marked(tmp_path: Path)
     assert '<mark data-field="' in page
     assert page.count("<li data-task=") == 4  # three lines, and the template of the open item
     assert "asks again for about" in page
+    assert re.search(r'data-cost="\$[0-9.]+ simulated"', page)
+    assert 'data-simulated="1"' in page
     assert 'style="' not in page
 
 

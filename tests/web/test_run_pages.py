@@ -292,6 +292,30 @@ def test_exports_are_counted_by_stage_and_standing(
     assert counts["facts"]["accepted"]["rows"] == counts["facts"]["all"]["rows"] == 52
 
 
+def test_results_of_several_models_say_whose_they_are(
+    engine: Engine, client: TestClient, tmp_path: Path
+) -> None:
+    models = ["simulated/small", "simulated/large"]
+    brief = {"brief": "Should the choir buy a bus?"}
+    engine.run(recipe="dialectic", models=models, parameters=brief, stop_after="header").wait()
+
+    words = read_words(client.get("/runs/1?stage=header").text)
+
+    assert "where model state" in words
+    for model in models:
+        assert f"the run {model} accepted" in words
+
+
+def test_a_value_of_the_policy_stands_as_it_is_typed(
+    engine: Engine, client: TestClient, tmp_path: Path
+) -> None:
+    run = start(engine, tmp_path, sentences(1))
+
+    words = read_words(client.get(f"/runs/{run.id}/policy").text)
+
+    assert "false: one true built-in" in words
+
+
 def test_rows_of_tables_are_shown_by_their_values(
     engine: Engine, client: TestClient, tmp_path: Path
 ) -> None:

@@ -205,7 +205,8 @@ def show_items(
     """Items, for the script, which has them before they are wanted."""
     numbers = [int(number) for number in tasks.split(",") if re.fullmatch("[0-9]{1,18}", number)]
     views = [_item_view(engine, run, number) for number in dict.fromkeys(numbers[:MOST_ITEMS])]
-    return render(request, "review_items.html", principal, views=views)
+    head = engine.queries.head(RunId(run))
+    return render(request, "review_items.html", principal, run=head, views=views)
 
 
 @router.get("/runs/{run}/decisions")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from quire.domain.data import stored_json
+from quire.domain.data import Json, stored_json
 from quire.domain.errors import UsageError
 from quire.domain.states import TaskState
 from quire.domain.task_wording import span_text
@@ -95,12 +95,17 @@ def read_events(engine: Engine, run: RunStanding, asked: Mapping[str, str]) -> d
     }
 
 
+def _as_typed(value: Json) -> str:
+    """A value of the policy as files and commands take it."""
+    return str(value).lower() if isinstance(value, bool) else shown_value(value)
+
+
 def read_policy(engine: Engine, run: RunStanding, asked: Mapping[str, str]) -> dict[str, Any]:
     """What a run was told, each value with its source."""
     rows = []
     for name, sourced in run.head.policy.items():
         pair = sourced if isinstance(sourced, Mapping) else {"value": sourced, "source": ""}
-        rows.append((name, shown_value(pair.get("value")), str(pair.get("source") or ""), ""))
+        rows.append((name, _as_typed(pair.get("value")), str(pair.get("source") or ""), ""))
     for stage, own in engine.stage_policies(run.id).items():
-        rows += [(name, shown_value(value), "recipe", stage) for name, value in own.items()]
+        rows += [(name, _as_typed(value), "recipe", stage) for name, value in own.items()]
     return {"policy": rows, "policy_words": POLICY_WORDS}

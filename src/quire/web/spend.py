@@ -46,11 +46,13 @@ def _forecasts(engine: Engine, run: int | None) -> list[dict[str, object]]:
     """What runs were forecast to cost, and what they cost; of one run by stage."""
     if run is not None:
         rows = engine.spend.compare_forecast(run)
+        ended = engine.queries.must_get(run).ended_at is not None
         return [
             {
                 "run": run,
                 "what": f"{row['stage']} · {row['model']}",
                 "simulated": str(row["model"]).startswith("simulated/"),
+                "ended": ended,
                 **row,
             }
             for row in rows
@@ -63,5 +65,5 @@ def _forecasts(engine: Engine, run: int | None) -> list[dict[str, object]]:
             sums = {name: sum(int(str(row[name])) for row in rows) for name in names}
             head = engine.queries.head(item.id)
             known = {"run": item.id, "what": head.name, "simulated": is_simulated(head)}
-            found.append({**known, **sums})
+            found.append({**known, "ended": head.ended_at is not None, **sums})
     return found

@@ -79,7 +79,7 @@ async function showParameters(name) {
   const recipe = await attempt(() => api("GET", `/v1/recipes/${encodeURIComponent(name)}`));
   const known = Object.values(recipe?.parameters ?? {});
   at("parameters").replaceChildren(...known.map((one) => {
-    const about = { id: `parameter-${one.name}`, "data-parameter": one.name, "data-kind": one.kind, placeholder: one.default ?? "", oninput: planSoon };
+    const about = { id: `parameter-${one.name}`, "data-parameter": one.name, "data-kind": one.kind, "data-needed": one.required ? "yes" : null, placeholder: one.default ?? "", oninput: planSoon };
     const input = one.choices.length ? element("select", about, element("option", { value: "" }, `${one.default ?? "choose…"}`), ...one.choices.map((choice) => element("option", {}, String(choice))))
       : element(one.prompt ? "textarea" : "input", about);
     const words = [one.name, one.required ? " (needed)" : "", one.description ? `: ${one.description}` : ""].join("");
@@ -218,6 +218,8 @@ function obstacle() {
   if (!readFields().sound) return "Mend what is marked above first.";
   const isNew = at("question").value === "new";
   if (isNew && !editor.sound) return editor.problems.childElementCount ? "The schema has a mistake: mend it first." : "The schema is being checked…";
+  const empty = at("parameters").hidden ? [] : [...at("parameters").querySelectorAll("[data-needed]")].filter((input) => !input.value);
+  if (order() && empty.length) return `Fill in ${empty.map((input) => input.dataset.parameter).join(" and ")}.`;
   if (order()) return "";
   const missing = [chosenDocuments()?.length === 0 && "documents", !at("question").value && "a question", !at("model").value.trim() && "a model"].filter(Boolean);
   return `Choose ${missing.join(" and ") || "a question"}.`;
@@ -312,12 +314,21 @@ function showButtons() {
   const { sound, limit, budget = Infinity } = readFields();
   at("try").disabled = !ready || !sound || at("question").value.startsWith("recipe:");
   const least = planned?.asked.least_budget_usd ?? 0;
+  at("try").textContent = `Try on 3 blocks${tryCost()}`;
   at("start").disabled = !planned || !sound || budget < least;
   at("start-words").textContent = at("question").value && at("model").value.trim() ? obstacle() || moneyWords(budget, least) : "";
   const share = planned && limit && planned.asked.tasks ? Math.min(1, limit / planned.asked.tasks) : 1;
   at("start").textContent = planned && sound ? startWords(budget, share) : "Start";
   at("command").dataset.command = commandLine();
   at("command").title = commandLine();
+}
+
+// What three blocks may cost: at most as much as if each went alone, with all that is said to the model.
+function tryCost() {
+  const alone = variants.find((one) => one.name.startsWith("one per call"));
+  if (!planned?.asked.tasks || !alone?.requests) return "";
+  const cost = alone.cost_usd * Math.min(3, planned.asked.tasks) / alone.requests;
+  return ` · about ${dollars(cost)}${planned.simulated ? " simulated" : ""}`;
 }
 
 // What starting may cost: a call reserves the most that it may, so no smaller sum is promised.

@@ -4,6 +4,7 @@ import { actKey, api, attempt, element, tell } from "/static/quire.js";
 
 const PAUSE = 200; // milliseconds after the last letter of a filter
 let seed = 0;
+let simulated = ""; // the word behind money that is none
 let preview = null; // of the filter that stands in the field; null while it is counted
 let asked = 0; // looks, of which only the last one counts
 let soon = 0;
@@ -13,6 +14,7 @@ export function openBulk(root, reviewer) {
   const filter = document.getElementById("bulk-filter");
   const run = root.dataset.run;
   filter.value = root.dataset.filter;
+  simulated = root.dataset.simulated ? " simulated" : "";
   filter.oninput = () => { wait(); clearTimeout(soon); soon = setTimeout(() => look(run), PAUSE); };
   document.getElementById("bulk-others").onclick = () => { seed += 1; look(run); };
   document.getElementById("bulk-approve").onclick = () => decide(run, reviewer, "approve");
@@ -65,7 +67,7 @@ async function look(run) {
   sample.replaceChildren(...preview.sample.map(sampleLine));
   const [approve, reject, others] = buttons();
   approve.textContent = `Approve ${amount}`;
-  reject.textContent = `Reject ${amount}${cost.cost_usd === null ? "" : ` · asks again for about ${dollars(cost.cost_usd)}`}`;
+  reject.textContent = `Reject ${amount}${cost.cost_usd === null ? "" : ` · asks again for about ${dollars(cost.cost_usd)}${simulated}`}`;
   approve.disabled = reject.disabled = !count;
   others.hidden = count <= 5;
   others.disabled = false;
