@@ -103,6 +103,26 @@ def test_who_only_looks_gives_no_name_and_is_asked_at_the_first_decision(
         ] == [(tasks[1], "approve", "Ann")]
 
 
+def test_a_name_is_taken_where_the_dialog_opens_before_its_closing_was_told(
+    tmp_path: Path, page: Page
+) -> None:
+    tasks = answer_texts(tmp_path, clauses(3))
+    with serve_site(tmp_path, workers=0) as site:
+        page.goto(site.url + REVIEW)
+        page.keyboard.press("Escape")
+        wait_ready(page)
+        page.keyboard.press("a")
+        page.evaluate(
+            "document.getElementById('who').close();"
+            "document.dispatchEvent(new KeyboardEvent('keydown', {key: 'a'}))"
+        )
+        page.keyboard.type("Ann")
+        press(page, "Enter", tasks[1])
+        wait_saved(page)
+
+        assert [kept.task_id for kept in site.engine.review.decisions(1).decisions] == [tasks[0]]
+
+
 def test_counts_follow_the_decisions_and_a_link_opens_the_editor(
     tmp_path: Path, page: Page
 ) -> None:

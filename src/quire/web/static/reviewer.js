@@ -15,6 +15,7 @@ export class Reviewer {
     this.dialog = document.getElementById("who");
     this.button = document.getElementById("who-button");
     this.dialog?.querySelector("[data-only-look]").addEventListener("click", () => this.dialog.close());
+    this.dialog?.addEventListener("close", () => this.closed());
     this.button?.addEventListener("click", () => this.ask());
     this.show();
   }
@@ -29,17 +30,22 @@ export class Reviewer {
 
   // Asks for the name; whoever closes the dialog leaves it as it was. Resolves to the name, "" where there is none.
   ask() {
+    this.answer?.(this.name); // who asked before was told nothing, and goes no further
     const field = this.dialog.querySelector("input");
     field.value = this.name;
     this.dialog.returnValue = ""; // what an earlier "Go on" left there
     return new Promise((resolve) => {
-      this.dialog.addEventListener("close", () => {
-        if (this.dialog.returnValue === "named") this.keep(field.value.trim().replace(/\s+/g, " "));
-        resolve(this.name);
-      }, { once: true });
+      this.answer = resolve;
       this.dialog.showModal();
       field.select();
     });
+  }
+
+  closed() {
+    if (this.dialog.open) return; // it was closed and opened again since: browsers tell it late
+    if (this.dialog.returnValue === "named") this.keep(this.dialog.querySelector("input").value.trim().replace(/\s+/g, " "));
+    this.answer?.(this.name);
+    this.answer = null;
   }
 
   keep(name) {
