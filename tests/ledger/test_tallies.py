@@ -8,9 +8,19 @@ import pytest
 from quire.domain.ids import TaskId
 from quire.domain.states import TASK, TaskMove
 from quire.ledger.ledger import Ledger, Transaction
-from tests.ledger.factories import Place, run_with_ready_tasks, tasks_of
+from quire.ledger.statements import migrations
+from quire.pipeline.calls.record import drop_requests
+from quire.planning.failure_limits import EXPECTED
+from tests.ledger.factories import (
+    Place,
+    claim_requests,
+    pack_tasks,
+    run_with_ready_tasks,
+    tasks_of,
+)
 from tests.ledger.raw import Raw
 
+PACKED = ("packs", "packed_tasks", EXPECTED)
 Step = Callable[[Transaction, Place, Random], None]
 
 
@@ -106,3 +116,33 @@ def _sums(tx: Transaction, place: Place) -> dict[str, int]:
 
 def _recount(tx: Transaction, place: Place) -> dict[str, int]:
     return tx.tallies.recount_tasks(place.stage)
+
+
+@pytest.mark.parametrize("version", ["older", "newer"])
+def test_a_ledger_from_before_counts_no_packs_of_which_nothing_was_sent(
+    ledger: Ledger, raw: Raw, version: str
+) -> None:
+    place = run_with_ready_tasks(ledger, ["one", "two", "three", "four"])
+    with ledger.transaction() as tx:
+        pack_tasks(tx, place)
+        counted = _packed(tx, place)
+        claim_requests(tx, place, 1)
+        drop_requests(tx, tx.requests.unsent_requests(place.lane))
+        truth = _packed(tx, place)
+        if version == "older":  # it took nothing back
+            more = {name: counted[name] - truth[name] for name in PACKED}
+            tx.tallies.add_tallies(place.stage, more)
+
+    for _ in range(2):  # the second time there is nothing to do
+        raw.rows(migrations(raw.dialect)[44])
+
+    with ledger.snapshot() as tx:
+        assert (truth["packs"], truth["packed_tasks"]) == (1, 2)
+        assert _packed(tx, place) == truth
+        assert tx.checks.miscounts() == []
+
+
+def _packed(tx: Transaction, place: Place) -> dict[str, int]:
+    """What is counted of packs."""
+    sums = _sums(tx, place)
+    return {name: sums[name] for name in PACKED}
