@@ -1,15 +1,18 @@
 """Steering a run: limit, pause, resume, cancel, retry, and the same command twice."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.ids import RunId
+from quire.domain.recipes import RUN_TITLE
 from quire.domain.runs import Progress
 from quire.domain.states import RunState
 from quire.pipeline.commands.start import run_key
 from tests.ledger.raw import Raw
+from tests.pipeline.recipe_stages import SMALL, recipe, record_stage
 from tests.world import METADATA, World, sentences
 
 Worlds = Callable[..., World]
@@ -63,6 +66,17 @@ def test_the_same_order_at_another_speed_is_the_same_run(world: Worlds) -> None:
     first, second = here.start(concurrency=2), here.start(concurrency=9)
 
     assert first.id == second.id
+
+
+def test_a_run_of_a_version_that_gave_it_no_title_is_the_same_run(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(5))
+    asked = recipe(record_stage("facts", "each_block", "Read.", templated=False))
+    before = here.engine.run(recipe=asked, model=SMALL)
+
+    titled = here.engine.run(recipe=replace(asked, facts={RUN_TITLE: "pilot"}), model=SMALL)
+
+    assert (titled.id, titled.goes_on) == (before.id, True)
 
 
 @pytest.mark.parametrize(

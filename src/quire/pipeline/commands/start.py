@@ -1,7 +1,7 @@
 """Start: an order becomes a run, or goes on with the run of the same order."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from quire.domain.ids import DocumentId, RunId, fingerprint
 from quire.domain.models import ModelFacts
 from quire.domain.policy import SourcedPolicy
 from quire.domain.reasons import MENDED_OUTSIDE, EventKind, Fields, HoldKind, ResumeCause
-from quire.domain.recipes import Recipe, Stage
+from quire.domain.recipes import RUN_TITLE, Recipe, Stage
 from quire.domain.runs import BATCH, DIRECT
 from quire.domain.states import TASK_OWED, RunState, StageMove
 from quire.ledger.ledger import Transaction
@@ -231,14 +231,18 @@ def find_run(tx: Transaction, order: Order) -> RunId | None:
 
 
 def run_key(order: Order, unknown: Collection[str] = ()) -> bytes:
-    """Name an order: two equal ones are the same run; as it was before some settings existed."""
+    """Name an order: two equal ones are the same run, whatever it is called.
+
+    As it was before some settings existed, where those are `unknown`.
+    """
     policy = {
         name: getattr(order.policy.policy, name)
         for name in order.policy.as_json()
         if name not in OPERATIONAL and name not in unknown
     }
+    facts = {name: fact for name, fact in order.recipe.facts.items() if name != RUN_TITLE}
     return fingerprint(
-        canonical_json(recipe_to_json(order.recipe)),
+        canonical_json(recipe_to_json(replace(order.recipe, facts=facts))),
         order.facts.name,
         canonical_json(policy),
         *(conv_uid for _, conv_uid in order.inputs),
