@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.time_limits import load
 from tests.web.browser import run_chromium
@@ -46,6 +46,7 @@ def page(browser: Browser) -> Iterator[Page]:
         viewport={"width": 1280, "height": 844}, accept_downloads=True, color_scheme="light"
     )
     context.set_default_timeout(WAIT * load())
+    expect.set_options(timeout=WAIT * load())  # of itself it waits 5 seconds, however busy
     made = context.new_page()
     made.on("pageerror", lambda error: problems.append(str(error)))
     made.on("console", lambda said: problems.extend([said.text] * (said.type == "error")))
