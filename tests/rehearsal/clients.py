@@ -1,6 +1,7 @@
 """What tests ask the rehearsal server: blocks and their schema, and the vendors' own clients."""
 
 import json
+import ssl
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ GPT, OLD_GPT = "gpt-6-luna", "gpt-4.1"
 HAIKU, SONNET = "claude-haiku-5-5", "claude-sonnet-5-5"
 FLASH = "gemini-3.8-flash"
 
+_VERIFY = ssl.create_default_context()  # for all clients: each would read the certificates again
 _PRICE = Price(input=1, output=1, cached=1, written_short=1, written_long=1)
 
 
@@ -96,7 +98,12 @@ def counts(text: str) -> list[int]:
 @contextmanager
 def openai_client(url: str, **how: Any) -> Iterator[openai.OpenAI]:
     """OpenAI's own client, which does not try again."""
-    options: dict[str, Any] = {"api_key": KEY, "base_url": f"{url}/v1", "max_retries": 0}
+    options: dict[str, Any] = {
+        "api_key": KEY,
+        "base_url": f"{url}/v1",
+        "max_retries": 0,
+        "http_client": openai.DefaultHttpxClient(verify=_VERIFY),
+    }
     with openai.OpenAI(**options | how) as made:
         yield made
 
@@ -104,7 +111,12 @@ def openai_client(url: str, **how: Any) -> Iterator[openai.OpenAI]:
 @contextmanager
 def anthropic_client(url: str, **how: Any) -> Iterator[anthropic.Anthropic]:
     """Anthropic's own client, which does not try again."""
-    options: dict[str, Any] = {"api_key": KEY, "base_url": url, "max_retries": 0}
+    options: dict[str, Any] = {
+        "api_key": KEY,
+        "base_url": url,
+        "max_retries": 0,
+        "http_client": anthropic.DefaultHttpxClient(verify=_VERIFY),
+    }
     with anthropic.Anthropic(**options | how) as made:
         yield made
 
@@ -112,7 +124,8 @@ def anthropic_client(url: str, **how: Any) -> Iterator[anthropic.Anthropic]:
 @contextmanager
 def gemini_client(url: str, **how: Any) -> Iterator[genai.Client]:
     """Google's own client."""
-    options = types.HttpOptions(base_url=url, **how)
+    verify = {"verify": _VERIFY}
+    options = types.HttpOptions(base_url=url, client_args=verify, async_client_args=verify, **how)
     client = genai.Client(api_key=KEY, http_options=options)
     try:
         yield client

@@ -1,7 +1,6 @@
 """Key check: one call that costs nothing says whether the vendor accepts a key."""
 
 import asyncio
-import ssl
 from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -13,6 +12,7 @@ from quire.domain.errors import ProviderError
 from quire.domain.states import CredentialState
 from quire.domain.version import VERSION
 from quire.providers import error_codes
+from quire.providers.certificates import trusted_certificates
 from quire.providers.http import one_line, with_own_headers
 from quire.providers.network_errors import FAILURES, explain, host_of
 from quire.providers.protocol import HttpRequest, HttpResponse
@@ -49,7 +49,7 @@ class _CheckRequest(NamedTuple):
 async def check_keys(accounts: Sequence[Account], seconds: float = SECONDS) -> list[KeyCheck]:
     """Try several keys at once; the answers are in the order of the accounts."""
     timeout = aiohttp.ClientTimeout(total=seconds)
-    connector = aiohttp.TCPConnector(ssl=ssl.create_default_context())
+    connector = aiohttp.TCPConnector(ssl=trusted_certificates())
     async with aiohttp.ClientSession(
         timeout=timeout, connector=connector, trust_env=True, cookie_jar=aiohttp.DummyCookieJar()
     ) as session:

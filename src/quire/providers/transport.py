@@ -2,12 +2,10 @@
 
 import asyncio
 import io
-import os
-import ssl
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, aclosing
 from datetime import datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.request import getproxies, proxy_bypass
@@ -17,6 +15,7 @@ from yarl import URL
 
 from quire.domain.errors import CallFault, ProviderError, Remedy
 from quire.domain.version import VERSION
+from quire.providers.certificates import trusted_certificates
 from quire.providers.decompression import PACKED, PLAIN, decompress
 from quire.providers.network_errors import (
     CONNECT_SECONDS,
@@ -236,7 +235,7 @@ class Transport:
                     limit=CONNECTIONS,
                     limit_per_host=0,
                     keepalive_timeout=IDLE_SECONDS,
-                    ssl=_tls_context(*map(os.environ.get, ("SSL_CERT_FILE", "SSL_CERT_DIR"))),
+                    ssl=trusted_certificates(),
                 ),
                 timeout=_timeout(None),
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -254,12 +253,6 @@ class Transport:
         if place not in self._proxies:
             self._proxies[place] = _find_proxy(url) if self._proxied else None
         return self._proxies[place]
-
-
-@cache
-def _tls_context(*places: str | None) -> ssl.SSLContext:
-    """Whom to believe, as OpenSSL finds it in these places; reading it takes a while."""
-    return ssl.create_default_context()
 
 
 class UploadBody:

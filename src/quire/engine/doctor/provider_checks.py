@@ -1,7 +1,6 @@
 """Checks of providers: which are used, with which key each is called, whether they answer."""
 
 import asyncio
-import ssl
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -32,6 +31,7 @@ from quire.engine.doctor.ledger_checks import skew_finding, trial_transaction
 from quire.engine.keys import box_opener
 from quire.ledger.ledger import Transaction
 from quire.providers.catalog import facts_from_tables, find_model
+from quire.providers.certificates import trusted_certificates
 from quire.providers.key_check import KeyCheck, check_keys
 from quire.providers.model_facts import provider_of
 from quire.providers.network_errors import FAILURES, explain, host_of
@@ -248,7 +248,7 @@ async def _ping_all(accounts: Sequence[Account], runtime: Runtime) -> list[Ping]
     """Ask without a key, only to see whether somebody answers, and what time it is there."""
     async with aiohttp.ClientSession(
         timeout=aiohttp.ClientTimeout(total=SECONDS),
-        connector=aiohttp.TCPConnector(ssl=ssl.create_default_context()),
+        connector=aiohttp.TCPConnector(ssl=trusted_certificates()),
         trust_env=True,
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"User-Agent": f"quire/{VERSION}"},
