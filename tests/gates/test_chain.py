@@ -130,7 +130,7 @@ def test_records_of_a_pack_are_judged_by_the_later_gates_alone() -> None:
 
 
 def test_what_judged_an_answer_is_named_with_its_versions() -> None:
-    assert gate_versions(STRICT) == "markers/6+rules/1"
+    assert gate_versions(STRICT) == "markers/7+rules/1"
     assert gate_versions([(GATES["json"], {}), (PluginGate(break_down), {})]).endswith("+mine/7")
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from quire.domain.data import Json
 from quire.domain.gates import Judgement
-from tests.gates import marker_doubts, marker_strangers
+from tests.gates import marker_doubts, marker_strangers, marker_vendors
 from tests.gates.marker_answers import LETTERS, REASONING, decode
 from tests.gates.marker_table import (
     ABSTAINS,
@@ -49,7 +49,12 @@ def test_one_of_three(text: str, reading: Reading) -> None:
 
 @pytest.mark.parametrize(
     ("text", "reading"),
-    [*SOME_OF_THREE, *marker_doubts.SOME_OF_THREE, *marker_strangers.SOME_OF_THREE],
+    [
+        *SOME_OF_THREE,
+        *marker_doubts.SOME_OF_THREE,
+        *marker_strangers.SOME_OF_THREE,
+        *marker_vendors.SOME_OF_THREE,
+    ],
 )
 def test_some_of_three(text: str, reading: Reading) -> None:
     assert _reading(text, {**ABSTENTION_ALLOWED, "method": "subset"}, LETTERS) == reading
@@ -60,7 +65,9 @@ def test_one_of_three_opaque_identifiers(text: str, reading: Reading) -> None:
     assert _reading(text, ABSTENTION_ALLOWED, OPAQUE_NAMES) == reading
 
 
-@pytest.mark.parametrize(("text", "reading"), marker_strangers.ONE_OF_THREE)
+@pytest.mark.parametrize(
+    ("text", "reading"), [*marker_strangers.ONE_OF_THREE, *marker_vendors.ONE_OF_THREE]
+)
 def test_one_of_three_or_an_abstention(text: str, reading: Reading) -> None:
     assert _reading(text, ABSTENTION_ALLOWED, LETTERS) == reading
 
@@ -70,8 +77,28 @@ def test_one_of_three_other_opaque_identifiers(text: str, reading: Reading) -> N
     assert _reading(text, ABSTENTION_ALLOWED, marker_strangers.OPAQUE_NAMES) == reading
 
 
+@pytest.mark.parametrize(("text", "reading"), marker_vendors.REPEATED_LINES)
+def test_lines_of_a_scale_that_are_repeated(text: str, reading: Reading) -> None:
+    params = {**ABSTENTION_ALLOWED, "stages": marker_vendors.SCALE}
+
+    assert _reading(text, params, LETTERS) == reading
+
+
+@pytest.mark.parametrize(("text", "reading"), marker_vendors.REPEATED_LINES_OF_SOME)
+def test_several_lines_of_a_scale_that_are_repeated(text: str, reading: Reading) -> None:
+    params = {**ABSTENTION_ALLOWED, "method": "subset", "stages": marker_vendors.SCALE}
+
+    assert _reading(text, params, LETTERS) == reading
+
+
 @pytest.mark.parametrize(
-    ("text", "share"), [*AGREEMENTS, *marker_doubts.AGREEMENTS, *marker_strangers.AGREEMENTS]
+    ("text", "share"),
+    [
+        *AGREEMENTS,
+        *marker_doubts.AGREEMENTS,
+        *marker_strangers.AGREEMENTS,
+        *marker_vendors.AGREEMENTS,
+    ],
 )
 def test_agreements(text: str, share: float | str) -> None:
     found = _fields(text, "agreement", "expert_agreement_prob")
@@ -80,13 +107,21 @@ def test_agreements(text: str, share: float | str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "scores"), [*QUALITIES, *marker_doubts.QUALITIES, *marker_strangers.QUALITIES]
+    ("text", "scores"),
+    [
+        *QUALITIES,
+        *marker_doubts.QUALITIES,
+        *marker_strangers.QUALITIES,
+        *marker_vendors.QUALITIES,
+    ],
 )
 def test_qualities(text: str, scores: tuple[float, float] | str) -> None:
     assert _fields(text, "quality", "observability_score", "discriminability_score") == scores
 
 
-@pytest.mark.parametrize(("text", "stages"), [*RUBRICS, *marker_strangers.RUBRICS])
+@pytest.mark.parametrize(
+    ("text", "stages"), [*RUBRICS, *marker_strangers.RUBRICS, *marker_vendors.RUBRICS]
+)
 def test_rubrics(text: str, stages: str) -> None:
     params: dict[str, Json] = {"kind": "rubric", "scale_size": 3}
     verdict = decode(f"{REASONING}\n\n" + text.replace("|", "\n"), params)

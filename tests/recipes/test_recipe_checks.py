@@ -230,6 +230,20 @@ def test_a_condition_on_a_text_critic_is_not_held_against_a_schema() -> None:
     assert mistakes_of(make("a"), replace(judge, gates=markers)) == []
 
 
+def test_a_gate_refers_to_results_that_its_stage_reads() -> None:
+    gate = GateUse("markers", {"kind": "verdict", "method": "single", "stages": "inputs.a.data.x"})
+    read, alone = (
+        make("b", "each_result", of="a", gates=(gate,)),
+        make("b", gates=(gate,)),
+    )
+
+    assert mistakes_of(make("a"), read) == []
+    assert mistakes_of(make("a"), alone) == [
+        "/stages/1/gates: gate markers: inputs.a.data.x is not of a stage that this one is of or"
+        " needs"
+    ]
+
+
 FIELDS: JsonObject = {
     "score": {"type": ["number", "null"]},
     "sure": {"type": "boolean"},

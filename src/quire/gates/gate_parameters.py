@@ -6,7 +6,8 @@ from typing import TypeGuard
 
 from quire.domain.data import Json, JsonObject
 
-_PLACES = ("parameters.", "part.")
+INPUTS = "inputs."  # of a result that the task reads
+_PLACES = ("parameters.", "part.", INPUTS)
 
 
 def is_reference(value: Json) -> TypeGuard[str]:
@@ -17,6 +18,11 @@ def is_reference(value: Json) -> TypeGuard[str]:
 def resolve_references(params: JsonObject, facts: JsonObject) -> dict[str, Json]:
     """Put what they refer to in the place of references; those that lead nowhere are kept."""
     return {name: _resolve_value(value, facts) for name, value in params.items()}
+
+
+def reads_inputs(params: JsonObject) -> bool:
+    """Whether a value stands for a part of a result that the task reads."""
+    return any(is_reference(value) and value.startswith(INPUTS) for value in params.values())
 
 
 def unknown_names(params: JsonObject, known: Iterable[str]) -> list[str]:

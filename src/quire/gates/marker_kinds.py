@@ -1,10 +1,9 @@
-"""The kinds of markers: a rubric, scores from 0 to 1, a verdict or an abstention."""
+"""The kinds of markers but verdicts: a rubric, and scores from 0 to 1."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from itertools import pairwise, takewhile
-from typing import NamedTuple
 
 from quire.domain.data import Json, JsonObject
 from quire.domain.quantities import quantity
@@ -18,15 +17,17 @@ from quire.gates.marker_lines import (
     find_marker_lines,
     read_last_line,
     split_remark,
+    strip_brackets,
     strip_emphasis,
     strip_marks,
 )
-from quire.gates.marker_remarks import may_take_back, may_undo_abstention
+from quire.gates.marker_remarks import may_take_back
+from quire.gates.marker_signs import plain_signs
 
 FEWEST_CRITERIA, MOST_CRITERIA = 3, 6
 _FENCE = re.compile(r"\s*`{3,}\w*\s*")
 _STAGE = re.compile(
-    r"[\s*_`>#+•-]*(?:(?:stage|level)\s+)?\(?([0-9]{1,3})[).:](?!:)(.*?)::(.*)",
+    r"[\s*_`>#+•-]*(?:(?:stage|level)\s+)?[(（]?([0-9]{1,3})[).:）．、：](?!:)(.*?)(?:::|：：)(.*)",
     re.IGNORECASE,
 )
 _JOINING = re.compile(r"^(?:and|or)\s+", re.IGNORECASE)
@@ -111,7 +112,7 @@ def _read_stage(line: str, number: int) -> Decoded | Refusal:
 
 
 def _read_criteria(text: str, number: int) -> list[str] | Refusal:
-    if "::" in text:
+    if "::" in plain_signs(text):
         return Refusal(f"stage {number} has more than one ::, so where its label ends is a guess")
     criteria = _split_criteria(text)
     if len({criterion.casefold().rstrip(". ") for criterion in criteria}) < len(criteria):
@@ -126,9 +127,7 @@ def _read_criteria(text: str, number: int) -> list[str] | Refusal:
 
 def _split_criteria(text: str) -> list[str]:
     """Split at semicolons outside of brackets, or at commas where there is no semicolon."""
-    pieces = _split_unbracketed(text, ";")
-    if ";" not in text:
-        pieces = _split_unbracketed(text, ",")
+    pieces = _split_unbracketed(text, "," if ";" not in plain_signs(text) else ";")
     bared = (_JOINING.sub("", strip_emphasis(piece), count=1) for piece in pieces)
     return [name for name in bared if re.search(r"\w", name)]
 
@@ -136,8 +135,9 @@ def _split_criteria(text: str) -> list[str]:
 def _split_unbracketed(text: str, parting: str) -> list[str]:
     """Split at a mark outside of brackets; brackets that do not close hold nothing together."""
     pieces, depth, begin = [], 0, 0
-    closed = all(text.count(one) == text.count(other) for one, other in ("()", "[]", "{}"))
-    for place, mark in enumerate(text):
+    plain = plain_signs(text)  # sign for sign, so that places are the same
+    closed = all(plain.count(one) == plain.count(other) for one, other in ("()", "[]", "{}"))
+    for place, mark in enumerate(plain):
         depth = max(0, depth + _NESTING.get(mark, 0)) if closed else 0
         if mark == parting and not depth:
             pieces.append(text[begin:place])
@@ -164,7 +164,7 @@ _QUALITIES = ("observability", "discriminability")
 _NUMBER = r"\[?[0-9.]+(?: ?%| ?/ ?1(?:\.0+)?(?![0-9.]))?\]?(?![^\s;,./])"
 _NAMED = re.compile(rf"(?<![A-Za-z])([A-Za-z]++)\s*[=:]\s*({_NUMBER}|[^\s;=:]*[^\s;=:,])")
 _DECIMAL_COMMA = re.compile(r"[=:]\s*[0-9]*,[0-9]")
-_MARKS = re.compile(r"[*`]")
+_MARKS = re.compile(r"[*`\"]")
 _BETWEEN = re.compile(r"(?:\s*[,;/]\s*|\s+|\s+and\s+)", re.IGNORECASE)
 
 
@@ -182,7 +182,7 @@ def read_share(text: str) -> float | Refusal:
     """Read a number from 0 to 1, or a percentage; nothing is clamped and nothing assumed."""
     if len(text) > _LONGEST:
         return Refusal(f"{text[:_LONGEST]}… is not a number from 0 to 1")
-    text = _strip_brackets(text)
+    text = strip_brackets(text)
     percent, plain = _PERCENT.fullmatch(text), _PLAIN.fullmatch(text)
     if percent is None and not (plain and plain[1]):
         comma = re.fullmatch(r"[0-9]*,[0-9]+", text)
@@ -197,7 +197,8 @@ def read_share(text: str) -> float | Refusal:
 
 
 def _decode_agreement(said: str) -> Decoded | Refusal:
-    about = _ABOUT.sub("", _GIVE_OR_TAKE.sub("", said.rstrip(".;")), count=1)
+    bare = plain_signs(said).rstrip(".;")
+    about = _ABOUT.sub("", _GIVE_OR_TAKE.sub("", bare), count=1)
     plain = _OUT_OF_ONE.sub(r"/\1", about, count=1)
     parted = _REMARK_ON_SHARE.fullmatch(plain)
     number, remark = parted.group("number", "remark") if parted else split_remark(plain)
@@ -223,7 +224,7 @@ def _is_within(share: float, low: str, high: str) -> bool:
 
 def _decode_quality(said: str) -> Decoded | Refusal:
     wanted = f"QUALITY: must be {_QUALITIES[0]}=…, {_QUALITIES[1]}=…; it is {said}"
-    bare = _strip_brackets(_MARKS.sub("", said))
+    bare = strip_brackets(_MARKS.sub("", plain_signs(said)))
     if any(map(may_take_back, _REMARKS_ON_SCORES.findall(bare))):
         return Refusal(f"{said} has a remark that may take it back")
     said = _REMARKS_ON_SCORES.sub("", bare)
@@ -246,189 +247,3 @@ def _separator_checks(said: str, found: list[re.Match[str]]) -> Iterator[bool]:
     yield not said[: first.start()].strip()
     yield _BETWEEN.fullmatch(said[first.end() : second.start()]) is not None
     yield not said[second.end() :].strip()
-
-
-ABSTAIN = "ABSTAIN"
-DEFAULT_LABELS = "labels"
-METHODS = ("single", "subset")
-_TOKEN = re.compile(r"[A-Za-z0-9]+")
-_ABSTENTION = re.compile(
-    r"((?:i\s+)?(?:abstain(?:ed|ing)?|abstention))\b[.!]*(?:\s*[(:;,.!–—-].*)?", re.IGNORECASE
-)
-_BOTH = re.compile(r"\Aboth\s+(?=.*\s(?:and|&)\s)", re.IGNORECASE)
-_ARTICLE = re.compile(r"(?<!\S)an? (?=(?P<next>[a-z]{3,})(?![a-z]))")
-_NO_NOUN = (  # after which "a" is no article, but may well name what is called A
-    "alone also and applies are but can could does fits for had has instead is may might nor not"
-    " over rather seems should than the then too was were when while with would"
-)
-_NOUN = re.compile(r"\b(?:stages?|options?|levels?|identifiers?|labels?)\s+", re.IGNORECASE)
-_PARTED_REMARK = re.compile(r"(?P<said>.*?)(?:\s+[-–—]+\s+|\s*:\s+)(?P<remark>.*)")
-_LOOSE_REMARK = re.compile(  # the line as it was displayed, a choice with its text, a reason
-    r"(?P<line>\[[^\[\]]+\]) (?:: )?[^\W\d_].*|(?P<choice>\w+)[.)](?: [^\W\d_].*)?"
-    r"|(?P<reasoned>[^:.]+?)(?:,? (?:because|since) .*| :: .*)"
-    r"|(?P<sure>[^:.]+?),? (?:\[.*\]|(?:with )?(?:\w+ )?confidence\b.*)",
-    re.IGNORECASE,
-)
-_RESTRICTS = re.compile(r"\b(?:but|however|although|though|yet|except)\b", re.IGNORECASE)
-_NOUN_FIRST = re.compile(r"\A(?:stages?|options?|levels?|identifiers?)\s*:\s+", re.IGNORECASE)
-_LETTER = re.compile(r"(?<![\w'’.-])[B-HJ-Z](?![\w'’.-])")
-_END_OF_SCALE = re.compile(
-    r"(?<![\w-])(weakest|strongest)(?: (?:displayed|shown))?"
-    r"(?: (?:identifier|stage|level|option|label|one|of all))?(?=\s*(?:[.,;:!)\]]|\Z))",
-    re.IGNORECASE,
-)
-_PARTING = re.compile(r"(?:\s*[,;/&+]\s*(?!$)(?:and\s+)?|\s+and\s+|\s+)", re.IGNORECASE)
-_BRACKETS = (("[", "]"), ("(", ")"), ("{", "}"), ("<", ">"))
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-
-class _Identifiers(NamedTuple):
-    """Which stage each identifier stands for."""
-
-    labels: Mapping[str, int]  # as the task was shown them
-    known: Mapping[str, int]  # also in another case, where that tells them apart
-
-
-def read_verdict(text: str, params: JsonObject, facts: JsonObject) -> Decoded | Refusal:
-    """Read `VERDICT: <identifier>`, several with commas where a subset is asked for."""
-    labels = labels_of(params, facts)
-    assert not isinstance(labels, Refusal)  # the gate has looked
-    subset, abstain = params.get("method") == "subset", params.get("abstain") is True
-    shown = _Identifiers(labels, _by_any_case(labels))
-    return read_last_line(
-        text, "VERDICT", lambda said: _decode_verdict(said, shown, subset=subset, abstain=abstain)
-    )
-
-
-def labels_of(params: JsonObject, facts: JsonObject) -> dict[str, int] | Refusal:
-    """Which stage each identifier stands for: what the task was shown, else A, B, C and so on."""
-    name, size = params.get("labels", DEFAULT_LABELS), params.get("scale_size")
-    part = facts.get("part")
-    given: Json = name if isinstance(name, Mapping) else None  # what a reference led to
-    if given is None and isinstance(part, Mapping):
-        given = part.get(str(name))
-    if given is None and "labels" not in params and is_whole(size, 2):
-        if size > len(_LETTERS):
-            return Refusal(f"{size} stages have no letters; the task must say what was shown")
-        return {letter: stage for stage, letter in enumerate(_LETTERS[:size], 1)}
-    if not isinstance(given, Mapping) or not given:
-        return Refusal("the task does not say which identifiers were shown; mend its `labels`")
-    most = size if is_whole(size, 2) else len(given)
-    stages = {
-        token: stage
-        for token, stage in given.items()
-        if _is_identifier(token) and is_whole(stage, 1) and stage <= most
-    }
-    if len(set(stages.values())) == len(given):
-        return stages
-    return Refusal(f"`labels` must lead from identifiers to different stages, 1 to {most}")
-
-
-def _is_identifier(token: str) -> bool:
-    return _TOKEN.fullmatch(token) is not None and token.upper() != ABSTAIN
-
-
-def _decode_verdict(
-    said: str, shown: _Identifiers, *, subset: bool, abstain: bool
-) -> Decoded | Refusal:
-    labels, known = shown
-    if found := _ABSTENTION.fullmatch(_strip_brackets(said)):
-        return _decode_abstention(said, found, shown, abstain=abstain)
-    listed, remark = _split_verdict(_NOUN_FIRST.sub("", said.rstrip(".;!")))
-    stages = _read_stages_named(listed, known)
-    if stages is None and (loose := _LOOSE_REMARK.fullmatch(said)):
-        listed = next(filter(None, loose.group("line", "choice", "reasoned", "sure")))
-        remark = said[len(listed) :].lstrip(" ,.):[").rstrip("]")
-        stages = None if _RESTRICTS.search(remark) else _read_stages_named(listed, known)
-    if stages is None:
-        return Refusal(f"{said} is not among the identifiers {', '.join(sorted(labels))}")
-    if _names_any(_without_articles(remark, labels), known) or _names_letter(remark, labels):
-        return Refusal(f"{said} names an identifier in its remark, too")
-    if may_take_back(remark) or _names_other_end(remark, stages, labels):
-        return Refusal(f"{said} has a remark that may take it back")
-    if len(stages) > 1 and not subset:
-        return Refusal(f"{said} names {len(stages)} identifiers where one is wanted")
-    return {"raw_verdict": said, "abstained": False, "decoded_scores": [*sorted(stages)]}
-
-
-def _read_stages_named(listed: str, known: Mapping[str, int]) -> set[int] | None:
-    """The stages that identifiers alone stand for; None if there is anything else."""
-    bare = _BOTH.sub("", _strip_brackets(_NOUN.sub("", listed)).replace("][", "], ["))
-    marked = map(strip_marks, _PARTING.split(bare))
-    tokens = [*map(_strip_brackets, filter(None, marked))]
-    if not tokens or _PARTING.match(bare) or any(token not in known for token in tokens):
-        return None
-    return {known[token] for token in tokens}
-
-
-def _names_letter(remark: str, labels: Mapping[str, int]) -> bool:
-    """Whether a remark names a letter that nobody was shown, where letters are identifiers."""
-    return all(len(token) == 1 for token in labels) and _LETTER.search(remark) is not None
-
-
-def _names_other_end(remark: str, stages: set[int], labels: Mapping[str, int]) -> bool:
-    """Whether a remark says "the weakest stage" of another one, or "the strongest"."""
-    ends = {"weakest": min(labels.values()), "strongest": max(labels.values())}
-    return any(ends[end.lower()] not in stages for end in _END_OF_SCALE.findall(remark))
-
-
-def _split_verdict(said: str) -> tuple[str, str]:
-    """Part the identifiers from what is remarked after them, in parentheses or after a dash."""
-    listed, remark = split_remark(said)
-    parted = _PARTED_REMARK.fullmatch(listed)
-    if parted is None or not parted["said"]:
-        return listed, remark
-    return parted["said"].strip(), f"{parted['remark']} {remark}"
-
-
-def _by_any_case(labels: Mapping[str, int]) -> dict[str, int]:
-    """The stages by identifiers, also written in another case where that tells them apart."""
-    meanings: dict[str, set[int]] = {}
-    for token, stage in labels.items():
-        meanings.setdefault(token.lower(), set()).add(stage)
-    plain = {token: stage for token, stage in labels.items() if len(meanings[token.lower()]) == 1}
-    either = {form: plain[token] for token in plain for form in (token.upper(), token.lower())}
-    return either | dict(labels)
-
-
-def _words(text: str) -> set[str]:
-    return {word.upper() for word in _TOKEN.findall(text)}
-
-
-def _names_any(remark: str, known: Mapping[str, int]) -> bool:
-    return bool(_words(remark) & {token.upper() for token in known})
-
-
-def _without_articles(remark: str, labels: Mapping[str, int]) -> str:
-    """A remark without the article in "a weak text", which names no stage that is called A."""
-    if "a" in labels:
-        return remark
-
-    def keep(found: re.Match[str]) -> str:
-        return found[0] if found["next"] in _NO_NOUN.split() else ""
-
-    return _ARTICLE.sub(keep, remark)
-
-
-def _decode_abstention(
-    said: str, found: re.Match[str], shown: _Identifiers, *, abstain: bool
-) -> Decoded | Refusal:
-    if not abstain:
-        return Refusal("model abstained, which was not allowed")
-    rest = found.string[found.end(1) :]
-    if _names_any(_without_articles(rest.replace("(", "( "), shown.labels), shown.known):
-        return Refusal(f"{said} both abstains and names an identifier")
-    if may_undo_abstention(rest):
-        return Refusal(f"{said} has a remark that may take it back")
-    return {"raw_verdict": said, "abstained": True, "decoded_scores": []}
-
-
-def _strip_brackets(text: str) -> str:
-    text = strip_marks(text)
-    if text[:2] == "[[" and text[-2:] == "]]":
-        text = text[1:-1]
-    for opening, closing in _BRACKETS:
-        inside = text[1:-1]
-        if text == f"{opening}{inside}{closing}" and opening not in inside:
-            return strip_marks(inside)
-    return text

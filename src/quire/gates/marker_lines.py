@@ -9,12 +9,12 @@ from quire.domain.data import Json
 
 # What models put around words: emphasis, code, quotation marks, and before them bullets, headings.
 # A tilde is no emphasis: one says "about", two say that what they hold is struck out.
-_AROUND = "*_`\"'“”‘’«»"
-_DECORATION = re.compile(rf"[\s{re.escape(_AROUND)}>#+•-]*")
+AROUND = "*_`\"'“”„‘’‚«»‹›「」『』"
+_DECORATION = re.compile(rf"[\s{re.escape(AROUND)}>#+•-]*")
 _QUOTED = re.compile(r"\s*(?:(?:[-+*•]|#+)\s+)?>")
 _LIST_ITEM = re.compile(r"\s*(?:(?:[-+*•]|#+)\s+)?")  # without its blank, "-" may be a minus
 _BLANKS = re.compile(r"\s+")
-_INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufeff]")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202c\u2060\u2066-\u2069\ufeff]")
 _WORD = re.compile(r"\w")
 _LONGEST_HEADING = 100
 _LONGEST_LINE = 2_000  # a marker's line is short; a long one is not worth the time it may take
@@ -30,7 +30,8 @@ _LONGEST_COURTESY = 100
 _COURTESY = re.compile(  # what says nothing of the answer, whatever the answer is
     r"i hope (?:this|that|it) helps(?: you)?|thank you|thanks|end of (?:answer|response|text)|end"
     r"|(?:please )?let me know if you (?:have|need|want|would like|'d like)"
-    r" (?:(?:any|further|more|other|additional) ){1,2}(?:detail|explanation|information|question)s?"
+    r" (?:(?:any|further|more|other|additional) ){1,2}"
+    r"(?:detail|explanation|elaboration|information|question|clarification|help|assistance)s?"
     r"|confidence(?: level)?:? (?:(?:very )?(?:high|low)|medium|moderate|0?\.[0-9]+|[0-9]{1,3} ?%)",
     re.IGNORECASE,
 )
@@ -41,22 +42,25 @@ _PLAIN_TAGS = (
     "|center|h[1-6]"
 )
 _WRAPPED = re.compile(
-    r"\$(?P<maths>[^$]*)\$|\\(?:boxed|text|textbf|mathbf|mathrm)\{(?P<typeset>.*)\}"
+    r"(?P<dollars>\$\$?)(?P<maths>[^$]*)(?P=dollars)|\\(?:boxed|text|textbf|mathbf|mathrm)\{(?P<typeset>.*)\}"
     rf"|<(?P<tag>{_PLAIN_TAGS})>(?P<tagged>.*)</(?P=tag)>",
     re.IGNORECASE,
 )
 _MOST_WRAPPINGS = 4
 _OPENING_TAGS = re.compile(
-    rf"(?:<(?:{_PLAIN_TAGS})>[\s{re.escape(_AROUND)}]*){{1,3}}", re.IGNORECASE
+    rf"(?:<(?:{_PLAIN_TAGS})>[\s{re.escape(AROUND)}]*){{1,3}}", re.IGNORECASE
 )
 _NUMBERING = re.compile(r"[0-9]{1,2}[.)] ")
 _NAMED_SCORE = re.compile(r"[A-Za-z*_`]{2,40} ?[=:] ?\S{1,40}")
 _MOST_ITEMS = 100
-_ESCAPED = re.compile(r"\\([&*#\[\](){}-])")
+_ESCAPED = re.compile(r"\\([&*#%\[\](){}-])")
 _BEFORE_MARKER = (
     r"(?:(?:thus|so|therefore|hence),?\s+)?"
-    rf"(?:(?:my|the)[\s{re.escape(_AROUND)}]+)?(?:(?:final|overall)[\s{re.escape(_AROUND)}]+)?"
+    rf"(?:(?:my|the)[\s{re.escape(AROUND)}]+)?(?:(?:final|overall)[\s{re.escape(AROUND)}]+)?"
 )
+
+
+_BRACKETS = (("[", "]"), ("(", ")"), ("{", "}"), ("<", ">"))
 
 
 class Refusal(NamedTuple):
@@ -94,12 +98,12 @@ def answer_lines(text: str) -> list[str]:
 def closes_only(line: str) -> bool:
     """Whether a line says nothing: it is blank, or but a rule, a fence or a closing tag."""
     bare = line.strip()
-    return not bare.strip(_AROUND + " \t") or _CLOSING.fullmatch(bare) is not None
+    return not bare.strip(AROUND + " \t") or _CLOSING.fullmatch(bare) is not None
 
 
 def _is_courtesy(line: str) -> bool:
     """Whether a line is how models end, such as "I hope this helps!", or how sure they are."""
-    bare = line.strip(_AROUND + " \t()[].!").replace("*", "")
+    bare = line.strip(AROUND + " \t()[].!").replace("*", "")
     return len(bare) <= _LONGEST_COURTESY and _COURTESY.fullmatch(bare) is not None
 
 
@@ -207,7 +211,19 @@ def split_remark(said: str) -> tuple[str, str]:
 
 def strip_marks(text: str) -> str:
     """Take emphasis, code marks, quotation marks and blanks off both ends."""
-    return text.strip().strip(_AROUND + " \t").strip()
+    return text.strip().strip(AROUND + " \t").strip()
+
+
+def strip_brackets(text: str) -> str:
+    """Take brackets off that hold all of it, and the marks around and within them."""
+    text = strip_marks(text)
+    if text[:2] == "[[" and text[-2:] == "]]":
+        text = text[1:-1]
+    for opening, closing in _BRACKETS:
+        inside = text[1:-1]
+        if text == f"{opening}{inside}{closing}" and opening not in inside:
+            return strip_marks(inside)
+    return text
 
 
 def strip_emphasis(text: str) -> str:
@@ -221,7 +237,7 @@ def strip_emphasis(text: str) -> str:
 def _marker_pattern(marker: str) -> re.Pattern[str]:
     """A marker as people write it: in any case, its underscore escaped or left out."""
     words = r"(?:\\?_|[ \t-])".join(map(re.escape, marker.split("_")))
-    around = re.escape(_AROUND)
+    around = re.escape(AROUND)
     return re.compile(
         rf"{_BEFORE_MARKER}{words}[\s{around}]*(?:[(\[]final[)\]][\s{around}]*)?[:：]",
         re.IGNORECASE,

@@ -27,6 +27,16 @@ _NO = {
     "nope",
     "hardly",
 }
+_NO_ELSEWHERE = {  # "not", "nothing", "never", "or" and "rather" of other languages
+    *("nicht", "nein", "kein", "keine", "keinen", "keinem", "keiner", "nie", "niemals", "nichts"),
+    *("weder", "oder", "sondern", "lieber", "eher", "ne", "pas", "non", "jamais", "aucun"),
+    *("aucune", "rien", "ou", "plutôt", "nunca", "tampoco", "ninguno", "ninguna", "ningún", "ni"),
+    *("sino", "o", "nessun", "nessuna", "nessuno", "niente", "oppure", "piuttosto", "não", "nem"),
+    *("nenhum", "nenhuma", "niet", "geen", "nooit", "не", "нет", "ни", "или", "либо", "никогда"),
+}
+_NO_INSIDE = re.compile(  # of languages that write words without blanks, or the negation in a word
+    "[不没沒無无未否或错錯]|非(?!常)|ない|ません|なく|ではな|または|かも|않|아니|없|또는|혹은"
+)
 _CARELESSLY_WRITTEN = {"isnt", "arent", "wasnt", "dont", "doesnt", "didnt", "cant", "wont"}
 _DENIED = {"false", "untrue", "invalid", "unlikely", "unsupported", "inapplicable"}
 _TAKEN_BACK = re.compile(
@@ -107,7 +117,14 @@ def _split_remark(remark: str) -> list[str]:
 
 
 def _is_negation(word: str) -> bool:
-    return word in _NO or word.endswith("n't") or word in _CARELESSLY_WRITTEN
+    return (
+        word in _NO
+        or word.endswith("n't")
+        or word.startswith("n'")
+        or word in _CARELESSLY_WRITTEN
+        or word in _NO_ELSEWHERE
+        or _NO_INSIDE.search(word) is not None
+    )
 
 
 def _may_be_stage(word: str) -> bool:

@@ -1,6 +1,6 @@
 """The markers gate: reasoning first, then a marker that ends the answer; decoded or refused.
 
-`kind` says which: `rubric` (scale_size), `verdict` (method, abstain, labels, scale_size),
+`kind` says which: `rubric` (scale_size), `verdict` (method, abstain, labels, scale_size, stages),
 `quality`, `agreement`. A value may be written as "parameters.NAME". Nothing is ever guessed.
 """
 
@@ -11,15 +11,9 @@ from typing import NamedTuple
 from quire.domain.data import JsonObject
 from quire.domain.gates import GateInput, Judgement, Verdict
 from quire.gates.gate_parameters import is_reference, is_whole, resolve_references, unknown_names
-from quire.gates.marker_kinds import (
-    METHODS,
-    labels_of,
-    read_agreement,
-    read_quality,
-    read_rubric,
-    read_verdict,
-)
+from quire.gates.marker_kinds import read_agreement, read_quality, read_rubric
 from quire.gates.marker_lines import Decoded, Refusal
+from quire.gates.marker_verdicts import METHODS, labels_of, read_verdict
 
 MOST_STAGES = 100
 _SOME_WORDS = "(thought)"  # stands for reasoning; no marker begins so
@@ -34,7 +28,9 @@ class _Kind(NamedTuple):
 
 _KINDS: Mapping[str, _Kind] = {
     "rubric": _Kind(read_rubric, ("scale_size",), ("scale_size",)),
-    "verdict": _Kind(read_verdict, ("method", "abstain", "labels", "scale_size"), ("method",)),
+    "verdict": _Kind(
+        read_verdict, ("method", "abstain", "labels", "scale_size", "stages"), ("method",)
+    ),
     "quality": _Kind(read_quality),
     "agreement": _Kind(read_agreement),
 }
@@ -45,7 +41,7 @@ class MarkersGate:
     """Accepts what the marker says, with the reasoning before it."""
 
     name: str = "markers"
-    version: str = "markers/6"
+    version: str = "markers/7"
 
     def mistakes(self, params: JsonObject) -> list[str]:
         """Check the kind and its parameters; references are checked when they are known."""
@@ -94,5 +90,8 @@ def _value_mistakes(given: JsonObject) -> Iterator[str]:
         yield f"method must be {' or '.join(METHODS)}"
     if not isinstance(given.get("abstain", False), bool):
         yield "abstain must be true or false"
+    stages = given.get("stages", [])
+    if not isinstance(stages, list | tuple) and not is_reference(stages):  # not answered yet
+        yield "stages must be those of a rubric, each with label and criteria"
     if not isinstance(given.get("labels", ""), str | Mapping):
         yield "labels must be the name of what the task knows of its identifiers"

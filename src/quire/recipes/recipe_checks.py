@@ -252,7 +252,10 @@ def _gate_problems(stage: Stage, number: int, check: RecipeCheck) -> Problems:
     if not stage.gates:
         yield RecipeProblem(path, "a stage needs a gate that reads its answers")
     for place, use in enumerate(stage.gates):
-        for message in (*_gate_order_mistakes(stage, place, use), *_gate_use_mistakes(use, check)):
+        for message in (
+            *_gate_order_mistakes(stage, place, use),
+            *_gate_use_mistakes(stage, use, check),
+        ):
             yield RecipeProblem(path, f"gate {use.name}: {message}")
 
 
@@ -270,7 +273,7 @@ def _gate_order_mistakes(stage: Stage, place: int, use: GateUse) -> Iterator[str
         yield "must come after the gate that reads the answer"
 
 
-def _gate_use_mistakes(use: GateUse, check: RecipeCheck) -> Iterator[str]:
+def _gate_use_mistakes(stage: Stage, use: GateUse, check: RecipeCheck) -> Iterator[str]:
     gate = check.registry.gates.get(use.name)
     if gate is None:
         yield unknown_message(use.name, check.registry.gates)
@@ -280,6 +283,8 @@ def _gate_use_mistakes(use: GateUse, check: RecipeCheck) -> Iterator[str]:
         place, _, name = reference.partition(".")
         if place == "parameters" and name.partition(".")[0] not in check.parameters:
             yield f"{reference} is not declared among the parameters"
+        if place == "inputs" and name.partition(".")[0] not in stage.upstream:
+            yield f"{reference} is not of a stage that this one is of or needs"
 
 
 def _references(value: Json) -> Iterator[str]:

@@ -5,32 +5,48 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from quire.domain.continuation import AnswerPiece, Gap
-from quire.domain.data import JsonObject
+from quire.domain.data import JsonObject, stored_json
 from quire.domain.gates import Judgement, NoteKind, ReadingNote, ResponseJudgement, Verdict
 from quire.domain.ids import AttemptId, RequestId, TaskId
 from quire.domain.requests import AnsweredAttempt, Stop
 from quire.domain.task_wording import gap_text
-from quire.domain.tasks import Member, MemberRow
+from quire.domain.tasks import InputRow, Member, MemberRow
 from quire.gates.assembly import assemble_chain, find_gap
 from quire.gates.chain import judge_answer_text, judge_data, reads_a_form
+from quire.gates.gate_parameters import reads_inputs
 from quire.gates.packed_json import judge_pack
 from quire.gates.quotes import judge_quotes
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.render import render
 from quire.pipeline.contexts import LaneContext
 
-Parts = Mapping[TaskId, JsonObject]  # what groupings said of tasks
+Parts = Mapping[TaskId, JsonObject]  # what gates may know of tasks: part, inputs
 Contents = Mapping[TaskId, str]  # what tasks are about, where quotes are looked for
 NO_CONTENTS: Contents = {}
 AnyMember = TypeVar("AnyMember", Member, MemberRow)
 
 
 def parts_of(tx: Transaction, context: LaneContext, tasks: Sequence[TaskId]) -> Parts:
-    """What groupings said of tasks; of plain questions about blocks nothing is, or is read."""
+    """What groupings said of tasks; of plain questions about blocks nothing is, or is read.
+
+    What their inputs say is read only for gates that refer to it.
+    """
     if context.by_block or not tasks:
         return {}
     parts = tx.subjects.parts_of_tasks(tasks)
-    return {task: context.spec.parse_part(text) for task, text in parts.items()}
+    known: Parts = {task: {"part": context.spec.parse_part(text)} for task, text in parts.items()}
+    if not any(reads_inputs(params) for _gate, params in context.gates):
+        return known
+    read = tx.subjects.inputs_of_tasks(tasks)
+    return {task: {**known.get(task, {}), "inputs": _data_of(rows)} for task, rows in read.items()}
+
+
+def _data_of(rows: Sequence[InputRow]) -> JsonObject:
+    """The data of each stage of which a task reads one result."""
+    of_stage: dict[str, list[JsonObject]] = defaultdict(list)
+    for row in rows:
+        of_stage[row.stage].append({"data": stored_json(row.data)})
+    return {stage: found[0] for stage, found in of_stage.items() if len(found) == 1}
 
 
 def contents_of(tx: Transaction, context: LaneContext, tasks: Sequence[TaskId]) -> Contents:
@@ -194,14 +210,14 @@ def _judge_answer_text(
     return ResponseJudgement(verdicts, truncated=answered.stop is Stop.LENGTH, clean=passed)
 
 
-def judge_further(context: LaneContext, verdict: Verdict, part: JsonObject) -> Verdict:
+def judge_further(context: LaneContext, verdict: Verdict, known: JsonObject) -> Verdict:
     """What the further gates of a stage say of a record that its schema takes."""
     if verdict.judgement is not Judgement.ACCEPT:
         return verdict
     schema = context.stage.record.record_schema
-    further = judge_data(verdict.data, context.gates[1:], schema, _gate_facts(context, part))
+    further = judge_data(verdict.data, context.gates[1:], schema, _gate_facts(context, known))
     return further._replace(notes=verdict.notes + further.notes)
 
 
-def _gate_facts(context: LaneContext, part: JsonObject) -> JsonObject:
-    return {"parameters": context.spec.recipe.parameters, "part": part}
+def _gate_facts(context: LaneContext, known: JsonObject) -> JsonObject:
+    return {"parameters": context.spec.recipe.parameters, "part": {}, **known}
