@@ -3,12 +3,13 @@
 BIN := .venv/bin
 PYTHON := $(BIN)/python
 TYPED := src tests scripts benchmarks
+PICTURES := .venv/pictures
 
 # Many processes are started here: each should find its modules compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test suite typed soak check lint types fix bench docs postgres chromium
+.PHONY: help demo test suite typed soak check lint types fix pictures bench docs postgres chromium
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +46,11 @@ types: .venv/installed
 fix: .venv/installed  ## mend what can be mended by itself, then format
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+pictures: .venv/installed chromium  ## every page as a picture: light, dark and as on a phone, in .venv/pictures
+	@mkdir -p $(PICTURES)
+	@QUIRE_TEST_PICTURES=$(abspath $(PICTURES)) $(PYTHON) -m pytest -q tests/web
+	@echo "$(PICTURES): $$(ls $(PICTURES) | wc -l) pictures"
 
 bench: .venv/installed postgres  ## ratios, measured side by side on this machine
 	@missed=0; for file in benchmarks/bench_*.py; do \

@@ -133,7 +133,7 @@ def test_results_that_want_a_person_are_told_with_their_reasons(tmp_path: Path) 
         page, needs = client.get("/").text, client.get("/?show=needs").text
 
     assert "52 results of run 1 want a person: 52 of packs with stray ids" in page
-    assert "more that nobody has looked at" not in page
+    assert "nobody has looked at" not in page
     assert 'href="/runs/1/review"' in page
     assert 'data-key="1"' in needs
 

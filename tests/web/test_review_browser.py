@@ -4,39 +4,10 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from quire.domain.data import Json
-from quire.domain.ids import TaskId
-from tests.server.review_sites import CLAUSE, answer_texts, clauses, record_of
+from tests.server.review_sites import answer_texts, clauses, record_of
 from tests.time_limits import load
-from tests.web.browser import ServedSite, axe_violations, serve_site, take_pictures
-
-REVIEW = "/runs/1/review"
-
-
-def open_review(page: Page, site: ServedSite, who: str, query: str = "") -> None:
-    """Open the inbox of run 1, and say who one is if that is asked."""
-    page.add_init_script(f"location.protocol === 'http:' && (localStorage.reviewer ??= '{who}')")
-    page.goto(site.url + REVIEW + query)
-    wait_ready(page)
-
-
-def wait_ready(page: Page) -> None:
-    page.wait_for_selector("#review[data-ready]")
-
-
-def open_task(page: Page) -> int:
-    """The task whose item is open."""
-    return int(page.locator("article.item").get_attribute("data-task") or 0)
-
-
-def press(page: Page, key: str, task: int) -> None:
-    """Press a key that leads to another item, and wait until that is there."""
-    page.keyboard.press(key)
-    expect(page.locator(f'article.item[data-task="{task}"]')).to_be_visible()
-
-
-def wait_saved(page: Page) -> None:
-    expect(page.locator("#saving")).to_be_empty()
+from tests.web.browser import axe_violations, serve_site, take_pictures
+from tests.web.review_steps import REVIEW, open_review, open_task, press, wait_ready, wait_saved
 
 
 def test_the_name_is_asked_for_once_and_a_result_is_decided_by_one_key(
@@ -123,53 +94,22 @@ def test_a_name_is_taken_where_the_dialog_opens_before_its_closing_was_told(
         assert [kept.task_id for kept in site.engine.review.decisions(1).decisions] == [tasks[0]]
 
 
-def test_counts_follow_the_decisions_and_a_link_opens_the_editor(
+def test_what_one_was_at_a_moment_ago_is_opened_first_and_never_taken_for_others(
     tmp_path: Path, page: Page
 ) -> None:
     tasks = answer_texts(tmp_path, clauses(4))
     with serve_site(tmp_path, workers=0) as site:
-        with site.engine.ledger.transaction() as tx:
-            tx.inbox.rank_criticised([(TaskId(task), 2, 300) for task in tasks[:3]])
-        open_review(page, site, "Ann", f"?item={tasks[0]}&edit=1")
-        expect(page.get_by_label("kind")).to_be_focused()
-        page.keyboard.press("Escape")
-        expect(page.locator('[data-count="low_score"]')).to_have_text("3")
+        for task in tasks[:2]:
+            site.engine.review.hold(task, "Ann")
+        open_review(page, site, "Ann")
+        expect(page.locator(f'article.item[data-task="{tasks[0]}"]')).to_be_visible()
+
+        for task in tasks:
+            site.engine.review.hold(task, "Ann")
+        page.goto(site.url + REVIEW)
+        wait_ready(page)
+        expect(page.locator(f'article.item[data-task="{tasks[0]}"]')).to_be_visible()
         press(page, "a", tasks[1])
-        expect(page.locator('[data-count="low_score"]')).to_have_text("2")
-        expect(page.locator("#wanting")).to_have_text("2")
-        expect(page.locator("#item-source")).to_have_attribute("href", f"/v1/tasks/{tasks[1]}")
-        press(page, "u", tasks[0])
-        expect(page.locator('[data-count="low_score"]')).to_have_text("3")
-        page.keyboard.press("f")
-        expect(page.locator("#filter")).to_be_focused()
-        page.keyboard.press("Escape")
-        page.keyboard.press("/")
-        expect(page.locator("#jump")).to_be_focused()
-
-
-def test_lists_and_objects_can_be_made_null_and_filled(tmp_path: Path, page: Page) -> None:
-    properties: dict[str, Json] = {
-        "terms": {"type": ["array", "null"], "items": {"type": "string"}},
-        "sum": {
-            "type": ["object", "null"],
-            "properties": {"amount": {"type": "integer"}},
-            "required": ["amount"],
-            "additionalProperties": False,
-        },
-    }
-    schema = {**CLAUSE, "properties": properties, "required": ["terms", "sum"]}
-    (task, *_) = answer_texts(tmp_path, clauses(2), schema=schema)
-    with serve_site(tmp_path, workers=0) as site:
-        site.engine.review.edit(task, {"terms": ["May"], "sum": None}, "Bo")
-        open_review(page, site, "Ann", f"?filter=review%3Dany&item={task}&edit=1")
-        page.get_by_role("button", name="null: no terms").click()
-        page.get_by_role("button", name="null: no sum").click()
-        page.get_by_label("amount").fill("7")
-        page.keyboard.press("Enter")
-        wait_saved(page)
-        expect(page.locator(".edit-form")).to_have_count(0)
-
-        assert site.engine.review.item(task).data == {"terms": None, "sum": {"amount": 7}}
 
 
 def test_one_of_many_decisions_is_taken_back_under_decisions(tmp_path: Path, page: Page) -> None:
@@ -187,59 +127,6 @@ def test_one_of_many_decisions_is_taken_back_under_decisions(tmp_path: Path, pag
         last = site.engine.review.decisions(1).decisions[0]
         assert (last.task_id, last.move, last.who) == (tasks[1], "undo", "Ann")
         assert site.engine.review.item(tasks[1]).review_state == "unreviewed"
-
-
-def test_an_edit_with_a_mistake_stays_open_and_says_so_at_its_field(
-    tmp_path: Path, page: Page
-) -> None:
-    tasks = answer_texts(tmp_path, clauses(4))
-    with serve_site(tmp_path, workers=0) as site:
-        before = record_of(site.engine, tasks[0])
-        open_review(page, site, "Ann")
-        page.keyboard.press("e")
-        expect(page.get_by_label("kind")).to_be_focused()
-        page.keyboard.press("Tab")
-        page.keyboard.press("Control+a")
-        page.keyboard.type("x" * 81)
-        page.get_by_role("button", name="null: no party").click()
-        page.get_by_label("words").fill("many")
-        page.keyboard.press("Enter")
-        expect(page.get_by_text("must be a whole number")).to_be_visible()
-        page.get_by_label("words").fill("7")
-        page.keyboard.press("Enter")
-        headline = page.get_by_label("headline")
-        expect(headline).to_have_attribute("aria-invalid", "true")
-        expect(headline).to_be_focused()
-        assert axe_violations(page) == []
-        headline.fill("Rent")
-        page.get_by_role("button", name="Add to terms").click()
-        page.keyboard.type("May")
-        press(page, "Enter", tasks[1])
-
-        item = site.engine.review.item(tasks[0])
-
-    assert isinstance(before["terms"], list)
-    assert item.data == {
-        **before,
-        "headline": "Rent",
-        "party": None,
-        "words": 7,
-        "terms": [*before["terms"], "May"],
-    }
-    assert item.review_state == "edited"
-
-
-def test_what_was_written_survives_leaving_the_editor(tmp_path: Path, page: Page) -> None:
-    answer_texts(tmp_path, clauses(3))
-    with serve_site(tmp_path, workers=0) as site:
-        open_review(page, site, "Ann")
-        page.keyboard.press("e")
-        page.get_by_label("headline").fill("half")
-        page.keyboard.press("Escape")
-        expect(page.locator(".edit-form")).to_have_count(0)
-        page.keyboard.press("e")
-
-        expect(page.get_by_label("headline")).to_have_value("half")
 
 
 def test_a_rejection_says_its_cost_and_can_be_undone(tmp_path: Path, page: Page) -> None:

@@ -131,3 +131,23 @@ def test_resume_beside_a_used_up_budget_asks_for_the_amount(tmp_path: Path, page
         expect(page.locator("form[data-act-form] input")).to_be_focused()
         expect(page.locator("#messages")).to_contain_text("say here what it may spend in all")
         assert run.progress().held
+
+
+def test_keys_open_the_tabs_and_a_failure_is_counted_while_one_watches(
+    tmp_path: Path, page: Page
+) -> None:
+    here = World(str(tmp_path / "quire.db"), faults="wrong=1")
+    here.ingest(sentences(PACKS))
+    with serve_site(tmp_path, workers=0) as site:
+        run = here.start(pack_size=1, max_tries=1)
+        page.goto(f"{site.url}/runs/{run.id}")
+        failures = page.get_by_role("link", name="Failures")
+        expect(failures).to_have_text("Failures")
+        with working(here):
+            expect(failures).to_have_text(f"Failures {PACKS}")  # nobody loaded the page again
+            expect(page.locator("[data-live-rows=results] > tr[data-key='2']")).to_be_visible()
+        page.keyboard.press("2")
+        expect(page).to_have_url(f"{site.url}/runs/{run.id}/failures")
+        page.keyboard.press("1")
+        expect(page).to_have_url(f"{site.url}/runs/{run.id}")
+    here.close()

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
-from quire.domain.data import stored_json
+from quire.domain.data import Json, stored_json
 from quire.domain.documents import BlockType
 from quire.domain.states import ReviewState
 from quire.engine import Engine
@@ -28,10 +28,10 @@ Viewer = Annotated[Principal, Depends(find_principal)]
 
 
 class MarginField(NamedTuple):
-    """A field of a result, as text."""
+    """A field of a result."""
 
     name: str
-    value: str
+    value: Json
 
 
 class MarginNote(NamedTuple):
@@ -135,12 +135,10 @@ def _note(result: MarginResult) -> MarginNote:
     )
 
 
-def _show(value: object) -> str:
-    """A value of a result in a few words."""
-    if value is None:
-        return "–"
+def _show(value: Json) -> Json:
+    """A value of a result, or the beginning of a long one as text."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+    return value if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
 def _show_blocks(

@@ -80,7 +80,8 @@ def _review_needs(run: int, counts: InboxCounts) -> Iterator[PersonNeed]:
     wants = "wants" if total == 1 else "want"
     words = f"{quantity(total, 'result')} of run {run} {wants} a person: {shares}"
     if rest:
-        words += f"; {rest:,} more that nobody has looked at, nothing speaks against"
+        against = "it" if rest == 1 else "them"
+        words += f"; nobody has looked at {rest:,} more, nothing speaks against {against}"
     act = NeedAct("Review", f"/runs/{run}/review", command=f"quire review {run}")
     yield PersonNeed("review", run, words, (act,))
 

@@ -407,7 +407,7 @@ at("try")?.addEventListener("click", tryIt);
 at("start")?.addEventListener("click", start);
 if (at("drop")) takeFiles({
   keep: (kept) => ask(kept.at(-1)),
-  drop: at("drop"), inputs: [at("files")], bar: at("upload-progress"), words: at("upload-words"), box: at("upload"), refused: at("refused"),
+  drop: at("drop"), inputs: [at("files"), at("folder")], bar: at("upload-progress"), words: at("upload-words"), box: at("upload"), refused: at("refused"),
   done: (result) => {
     for (const one of result.documents) {
       if (boxes().some((box) => Number(box.value) === one.id)) continue;

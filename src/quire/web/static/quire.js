@@ -73,6 +73,7 @@ export function confirmOnce(title, words, yes, { danger = true, no = "Cancel" } 
     box.addEventListener("cancel", () => end(null));
     document.body.append(box);
     box.showModal();
+    if (!danger) act.focus();
   });
 }
 

@@ -223,13 +223,14 @@ function moreLines() {
   return loading;
 }
 
-// What the server says that this reviewer is at is free for them.
+// What the server says that this reviewer is at is free for them. Returns these lines.
 function claimOwn() {
-  for (const line of lines.querySelectorAll("li[data-held]")) {
-    if (line.dataset.held !== reviewer.name) continue;
+  const own = [...lines.querySelectorAll("li[data-held]")].filter((line) => line.dataset.held === reviewer.name);
+  for (const line of own) {
     delete line.dataset.held;
     line.querySelector(".by").textContent = "";
   }
+  return own;
 }
 
 function settleLine(line, review, by) {
@@ -305,7 +306,7 @@ function openEditor() {
   editor.form.onsubmit = (event) => event.preventDefault();
   editor.form.onkeydown = (event) => {
     if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); leaveEditor(); }
-    if (event.key === "Enter" && !event.shiftKey && !event.target.closest("button")) { event.preventDefault(); save(event); }
+    if (event.key === "Enter" && !event.shiftKey && !event.target.closest("button:not([role=switch])")) { event.preventDefault(); save(event); }
   };
   editor.form.onfocusin = (event) => pointAt(event.target.closest("[data-field]")?.dataset.field);
   if (!editor.form.querySelector(".edit-acts")) editor.form.append(editActs());
@@ -505,12 +506,14 @@ async function begin() {
   const article = place.querySelector("article.item");
   if (article) { items.keep(article); open = Number(article.dataset.task); showActs(article, lineOf(open) ?? addLine(article)); }
   if (mayDecide) await reviewer.known();
-  claimOwn();
-  queue.resume((entry, error) => bringBack(entry.task, entry.move, error, false));
-  if (!article) { turnOff(); root.dataset.ready = "1"; return; }
-  if (mayDecide) await items.hold([open]);
   const named = new URLSearchParams(location.search).has("item");
-  if (items.refused.has(open) && !named) { // somebody was quicker
+  const [own] = claimOwn(); // held since the page before this one: the server took it for somebody else's
+  const goesFirst = own && !named && (!article || own.compareDocumentPosition(lineOf(open)) & Node.DOCUMENT_POSITION_FOLLOWING);
+  queue.resume((entry, error) => bringBack(entry.task, entry.move, error, false));
+  if (!article && !goesFirst) { turnOff(); root.dataset.ready = "1"; return; }
+  if (mayDecide && !goesFirst) await items.hold([open]);
+  if (goesFirst) await go(own, null);
+  else if (items.refused.has(open) && !named) { // somebody was quicker
     lineOf(open).dataset.held = "1";
     items.forget(open);
     await goOn(null);

@@ -62,7 +62,7 @@ async function look(run) {
   }
   const { count, reject_cost: cost } = preview;
   const amount = count.toLocaleString("en");
-  const left = preview.again ? ` ${preview.again.toLocaleString("en")} more were rejected and have come again: they are left out, look at them one by one (again=yes) or take them in (again=any).` : "";
+  const left = preview.again ? ` ${preview.again === 1 ? "1 more was rejected and has come again: it is left out, look at it by itself (again=yes) or take it in" : `${preview.again.toLocaleString("en")} more were rejected and have come again: they are left out, look at them one by one (again=yes) or take them in`} (again=any).` : "";
   words.textContent = (count ? `${count === 1 ? "1 result" : `${amount} results`}.${left} ${count > 5 ? "Five of them, drawn at random:" : ""}` : `No result fits this filter.${left}`).trim();
   sample.replaceChildren(...preview.sample.map(sampleLine));
   const [approve, reject, others] = buttons();

@@ -101,12 +101,10 @@ function simpleControl({ input, pointer, label, nullable, value, parse }) {
   let empty = value === null || value === undefined;
   let touched = false;
   let blank = null;
-  const showEmpty = () => { input.classList.toggle("is-null", empty); if (blank) { blank.setAttribute("aria-pressed", String(empty)); } };
+  const showEmpty = () => { input.classList.toggle("is-null", empty); if (blank) { blank.setAttribute("aria-checked", String(empty)); } };
   if (nullable) {
     blank = button("null", () => { empty = !empty; touched = true; if (empty && "value" in input && input.tagName !== "SELECT") input.value = ""; showEmpty(); if (!empty) input.focus(); });
-    blank.className = "null-switch small";
-    blank.title = `no ${label}`;
-    blank.setAttribute("aria-label", `null: no ${label}`);
+    dressSwitch(blank, label);
     if (input.tagName !== "SELECT") node.append(blank);
   }
   input.addEventListener("input", () => { touched = true; empty = false; showEmpty(); });
@@ -122,6 +120,14 @@ function simpleControl({ input, pointer, label, nullable, value, parse }) {
     },
     blame: (message) => blame(node, input, message),
   };
+}
+
+// A switch and no button: the space bar turns it, so that Enter saves from here as from every field.
+function dressSwitch(blank, label) {
+  blank.className = "null-switch small";
+  blank.title = `no ${label} (space bar)`;
+  blank.setAttribute("role", "switch");
+  blank.setAttribute("aria-label", `null: no ${label}`);
 }
 
 function blame(node, input, message) {
@@ -173,11 +179,9 @@ function choiceControl({ nullable, choices }, value, pointer, label) {
 
 // A switch beside a list or an object that makes it null as a whole; `changed` is told.
 function nullSwitch(node, label, empty, changed) {
-  const blank = button("null", () => { changed(blank.getAttribute("aria-pressed") !== "true"); });
-  const show = (is) => { blank.setAttribute("aria-pressed", String(is)); node.classList.toggle("is-null", is); };
-  blank.className = "null-switch small";
-  blank.title = `no ${label}`;
-  blank.setAttribute("aria-label", `null: no ${label}`);
+  const blank = button("null", () => { changed(blank.getAttribute("aria-checked") !== "true"); });
+  const show = (is) => { blank.setAttribute("aria-checked", String(is)); node.classList.toggle("is-null", is); };
+  dressSwitch(blank, label);
   node.querySelector("legend").append(" ", blank);
   show(empty);
   return show;

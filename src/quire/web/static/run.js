@@ -53,7 +53,7 @@ document.addEventListener("change", (event) => {
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   if (event.target.matches("input, select, textarea, [contenteditable]")) return;
-  const button = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+  const button = document.querySelector(`:is(button, select)[data-key="${CSS.escape(event.key)}"]`); // rows have keys too
   if (button) { event.preventDefault(); if (button.matches("select")) button.focus(); else button.click(); return; }
   const tab = document.querySelectorAll(".tabs.line a")[Number(event.key) - 1];
   if (tab) { event.preventDefault(); tab.click(); }
