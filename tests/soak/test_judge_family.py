@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from quire.engine import open_engine
+from quire.engine import Engine, open_engine
+from quire.kits.judge.experiment_file import read_experiment
 from quire.kits.judge.experiment_runs import find_experiment_run
+from quire.kits.judge.recipe import planned_tasks
 from quire.providers.catalog import CATALOG
 from quire.rehearsal.server import RehearsalThread, rehearsal_server
 from tests.crash.pace import VARIABLE, PacedClock
@@ -45,22 +47,31 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rehearsa
         yield server
 
 
-def kill_and_restart(url: str, paths: list[Path]) -> list[float]:
-    """Run the family in processes, ten of which are killed; how long each lived."""
+def kill_and_restart(engine: Engine, url: str, paths: list[Path]) -> list[tuple[float, float]]:
+    """Run the family in processes, ten of which are killed; when each died, and what was done.
+
+    One dies in each tenth of the work, so that none of the experiments has all of the kills.
+    """
     chance = random.Random(5)
+    planned = sum(sum(planned_tasks(read_experiment(path)).values()) for path in paths)
     command = [sys.executable, "-m", "tests.kits.judge.family_pilots", url, *map(str, paths)]
-    lives = []
-    for _ in range(KILLS):
-        born = time.monotonic()
+    began, deaths = time.monotonic(), []
+    for kill in range(KILLS):
+        share = (kill + chance.uniform(0.05, 0.95)) / KILLS
         with subprocess.Popen(command) as worker:
-            time.sleep(chance.uniform(3.0, 12.0))
-            assert worker.poll() is None, "the family ended before the storm did"
+            while (done := done_tasks(engine)) < share * planned:
+                assert worker.poll() is None, "the family ended before the storm did"
+                time.sleep(0.5)
             worker.kill()
-        lives.append(round(time.monotonic() - born, 1))
-    born = time.monotonic()
+        deaths.append((round(time.monotonic() - began, 1), round(done / planned, 3)))
     with subprocess.Popen(command) as last:
         assert last.wait(LONGEST) == 0
-    return [*lives, round(time.monotonic() - born, 1)]
+    return [*deaths, (round(time.monotonic() - began, 1), round(done_tasks(engine) / planned, 3))]
+
+
+def done_tasks(engine: Engine) -> int:
+    """How many tasks of all runs are done."""
+    return sum(engine.progress(run.id).done for run in engine.queries.runs(100))
 
 
 @pytest.mark.soak
@@ -69,9 +80,8 @@ def test_a_family_that_is_killed_ten_times_adds_up_and_makes_one_page(
 ) -> None:
     url = str(tmp_path / "quire.db")
     paths = write_pilot_family(tmp_path, VENDORS, SAMPLES, EVIDENCE, *VARY)
-    lives = kill_and_restart(url, paths)
-
     with open_engine(url, runtime=Doomed("never", 0)) as engine:
+        deaths = kill_and_restart(engine, url, paths)
         comparison = prove_family(engine, paths, tmp_path / "tables")
         progress = [engine.progress(find_experiment_run(engine, str(path))) for path in paths]
     calls = [(entry.model, entry.route, it) for entry, it in billed_entries(server.entries())]
@@ -86,7 +96,8 @@ def test_a_family_that_is_killed_ten_times_adds_up_and_makes_one_page(
     tell(
         f"\n{len(paths)} experiments, {sum(states.values()):,} tasks {dict(states)},"
         f" {answered:,} calls answered, {again:,} sent again"
-        f"\n  {KILLS} kills; seconds of each process's life: {lives}"
+        f"\n  {KILLS} kills, at seconds from the start and share of the tasks done; then the end:"
+        f"\n  {deaths}"
         f"\n  the server billed {len(calls):,} calls, ${total / 10**12:.6f}; the ledger has"
         f" ${cost / 10**12:.6f} and presumes ${presumed / 10**12:.6f} of calls cut off in flight"
         f"\n  {len(comparison.contrasts)} contrasts on {tmp_path}/tables/page/comparison.html"

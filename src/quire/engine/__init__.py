@@ -19,7 +19,14 @@ if TYPE_CHECKING:
     from quire.export.data_frames import make_frame
     from quire.export.flat_tables import FlatTable
     from quire.export.formats import ExportReport, check_output
-    from quire.export.html_page import Tile, render_head, render_page, render_table, render_tiles
+    from quire.export.html_page import (
+        Tile,
+        render_head,
+        render_meanings,
+        render_page,
+        render_table,
+        render_tiles,
+    )
     from quire.export.read_export import read_export
     from quire.export.result_rows import ExportedBlock, ExportedTask
     from quire.export.result_selection import row_filter
@@ -99,6 +106,7 @@ __all__ = [
     "open_engine",
     "read_export",
     "render_head",
+    "render_meanings",
     "render_page",
     "render_table",
     "render_tiles",
@@ -125,6 +133,7 @@ _NAMES = {
         "Tile",
         "render_head",
         "render_page",
+        "render_meanings",
         "render_table",
         "render_tiles",
     ),

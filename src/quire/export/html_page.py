@@ -1,11 +1,13 @@
 """HTML pages that need nothing else: one style, light and dark, and parts that reports share."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from typing import NamedTuple
 
 from quire.domain.version import VERSION
+
+NO_MEANINGS: Mapping[str, str] = {}
 
 
 class Tile(NamedTuple):
@@ -54,11 +56,12 @@ def render_table(
     rows: Iterable[Sequence[str]],
     *,
     total: bool = True,
+    meanings: Mapping[str, str] = NO_MEANINGS,
 ) -> str:
     """A card with a table; the cells are HTML already, and the first of a row names it.
 
     The last row is set apart as a total unless it is none. A narrow screen shows a row as a list,
-    each cell after the name of its column.
+    each cell after the name of its column. What columns mean is a click away.
     """
     heads = "".join(f"<th scope='col'>{escape(name)}</th>" for name in head)
     names = [f"data-name='{escape(name, quote=True)}'" for name in head]
@@ -73,5 +76,18 @@ def render_table(
         f"<div class='scroll' tabindex='0' role='group' aria-label='{escape(title, quote=True)}'>"
         f"<table class='listed{'' if total else ' plain'}'>"
         f"<thead><tr>{heads}</tr></thead>"
-        f"<tbody>{lines}</tbody></table></div></section>"
+        f"<tbody>{lines}</tbody></table></div>{render_meanings(head, meanings)}</section>"
     )
+
+
+def render_meanings(head: Iterable[str], meanings: Mapping[str, str]) -> str:
+    """What the columns of a table are, to be opened."""
+    known = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(meanings[name])}</dd>"
+        for name in head
+        if name in meanings
+    )
+    if not known:
+        return ""
+    summary = "<summary>What the columns are</summary>"
+    return f"<details class='meanings'>{summary}<dl>{known}</dl></details>"

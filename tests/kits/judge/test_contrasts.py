@@ -7,14 +7,15 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 
 from quire.kits.judge.comparison import compare_experiments
 from quire.kits.judge.contrast_families import find_family
+from quire.kits.judge.contrast_questions import QUESTIONS
 from quire.kits.judge.contrasts import (
     BY_EVIDENCE,
     BY_SAMPLE,
-    QUESTIONS,
     UNPAIRED,
     Arm,
     Contrast,
@@ -24,20 +25,23 @@ from quire.kits.judge.contrasts import (
 )
 from quire.kits.judge.experiment import ExperimentRows, GroundTruth
 from quire.kits.judge.experiment_tables import make_tables
+from quire.kits.judge.findings import find
 from quire.kits.judge.metrics import Score
 from quire.kits.judge.randomization import sample_seeds
 from tests.kits.judge.examples import experiment
 from tests.kits.judge.fake_run import FakeRun
-from tests.kits.judge.own_statistics import holm, student, two_sided_p
+from tests.kits.judge.own_statistics import alpha, alpha_apart, holm, student, two_sided_p
 
 SAMPLES = 6
 KNOWN = GroundTruth(source="experts", value=2)
+ALPHAS = ("self_agreement", "model_agreement", "choice_by_place")
 Answers = dict[tuple[int, str], dict[str, Any]]
 
 
 def arm(number: int, **changes: Any) -> ExperimentRows:
     """A run of its own, answered by chance."""
-    given = {"samples": SAMPLES, "method": "subset", "task_type": "control", "ground_truth": KNOWN}
+    given = {"samples": SAMPLES, "method": "subset", "task_type": "control", "ground_truth": KNOWN,
+             "randomizations": ("shuffle_rubric_order",)}  # fmt: skip
     wanted = experiment(experiment_tag=f"arm-{number}", **{**given, **changes})
     return replace(FakeRun(wanted, seed=number).rows(), run_id=number)
 
@@ -86,6 +90,34 @@ def spread(rows: list[dict[str, Any]], size: int) -> float:
     return float(-(share * np.log2(share)).sum() / log2(size))
 
 
+def alpha_by_hand(
+    found: Contrast, rows: ExperimentRows
+) -> tuple[Any, Callable[[list[int]], float]]:
+    """Verdicts with their lines as the table has them, and an alpha of chosen samples."""
+    tables, lines = make_tables(rows), dict[Any, list[int]]()
+    for item in tables["score_items"]:
+        lines.setdefault(item["score_id"], []).append(item["display_position"])  # type: ignore[arg-type]
+    seeds = sample_seeds(rows.experiment.seed, rows.experiment.samples)
+    scores: list[Any] = [row for row in tables["scores"] if row["decoded_scores"]]
+    frame = pandas.DataFrame(
+        {**row, "seed": seeds[row["sample_ordinal"]], "value": tuple(sorted(row["decoded_scores"])),
+         "line": tuple(sorted(lines[row["score_id"]]))}
+        for row in scores
+    )  # fmt: skip
+    if found.model != "all models":
+        frame = frame[frame.model_id == found.model]
+
+    def within(use: list[int], what: str) -> float:
+        kept = frame[frame.seed.isin(use)]
+        return alpha({at: list(of[what]) for at, of in kept.groupby("bundle_signature")}, "ordinal")
+
+    return frame, {
+        "self_agreement": lambda use: within(use, "value"),
+        "choice_by_place": lambda use: within(use, "line") - within(use, "value"),
+        "model_agreement": lambda use: alpha_apart(frame[frame.seed.isin(use)], "ordinal"),
+    }[found.question]
+
+
 def jackknife(figure: Callable[[list[int]], float], seeds: list[int]) -> tuple[float, float]:
     """The error of a figure over samples, and the mean without each."""
     without = np.array([figure([seed for seed in seeds if seed != out]) for out in seeds])
@@ -97,7 +129,9 @@ def by_hand(
     found: Contrast, one: ExperimentRows, other: ExperimentRows, level: float = 0.95
 ) -> list[float]:
     """The difference and its interval by numpy, within what can be."""
-    most = float("inf") if found.question == "accuracy_above_chance" else 1.0
+    most = 1.0
+    if found.question in ("accuracy_above_chance", *ALPHAS):
+        most = float("inf")
     return [min(most, max(-most, place)) for place in unbounded(found, one, other, level)]
 
 
@@ -109,6 +143,12 @@ def unbounded(
     name = found.question
     if name == "spread":
         return spread_by_hand(found, sides, level)
+    if name in ALPHAS:
+        alphas = [alpha_by_hand(found, rows) for rows in (one, other)]
+        given = [sorted(set(verdicts.seed)) for verdicts, _ in alphas]
+        if found.pairing == BY_SAMPLE:  # who has no part in one still has in the other
+            given = [sorted({*given[0], *given[1]})] * 2
+        return unmatched(found, given, lambda side, use: alphas[side][1](use), False, level)
     kept = [
         {at: v for at, row in rows.items() if (v := value(name, row, size)) is not None}
         for rows, size in sides
@@ -240,14 +280,17 @@ def interval(middle: float, error: float, degrees: float, level: float) -> list[
 def test_every_contrast_is_what_numpy_finds(changes: dict[str, Any], pairing: str) -> None:
     one, other = arm(1), arm(2, **changes)
 
-    found = compare_experiments([one, other]).contrasts
+    found, models = compare_experiments([one, other]).contrasts, one.experiment.models
 
-    assert {contrast.model for contrast in found} == set(one.experiment.models)
+    for contrast in found:
+        whose = {"all models"} if contrast.question == "model_agreement" else set(models)
+        assert contrast.model in whose
     names = {q.name for q in QUESTIONS if "scale_size" not in changes or not q.same_scale}
     assert {contrast.question for contrast in found} == names
     for contrast in found:
         whole = BY_SAMPLE if pairing == BY_EVIDENCE else pairing
-        assert contrast.pairing == (whole if contrast.question == "spread" else pairing)
+        of_all = contrast.question in ("spread", *ALPHAS)
+        assert contrast.pairing == (whole if of_all else pairing)
         told = contrast.difference
         wanted = by_hand(contrast, other, one)
         assert [told.value, told.low, told.high] == pytest.approx(wanted, abs=1e-8), contrast
@@ -290,12 +333,40 @@ def test_levels_are_figures_of_the_scores() -> None:
     levels = compare_experiments([rows, arm(2)]).levels
 
     for level in levels:
-        if level.experiment == "arm-1" and level.question != "spread":
+        if level.experiment == "arm-1" and level.question not in ("spread", *ALPHAS):
             own = answers(rows, level.model)
             values = [value(level.question, row, 4) for row in own.values()]
             known = [item for item in values if item is not None]
             assert level.figure.value == pytest.approx(np.mean(known))
             assert level.figure.observations == len(known)
+
+
+def test_alphas_of_experiments_are_those_of_their_reports() -> None:
+    rows = arm(1)
+
+    levels = compare_experiments([rows, arm(2, randomizations=())]).levels
+
+    found = find(rows).agreement
+    assert found.between is not None
+    wanted = {("model_agreement", "all models"): found.between.apart_ordinal}
+    for item in found.within:
+        wanted["self_agreement", item.model] = item.stages_ordinal
+        wanted["choice_by_place", item.model] = item.lines_above_stages
+    known = [level for level in levels if level.question in ALPHAS]
+    assert {(x.question, x.model): x.figure for x in known if x.experiment == "arm-1"} == wanted
+    unshuffled = {x.question for x in known if x.experiment == "arm-2"}
+    assert unshuffled == {"self_agreement", "model_agreement"}
+
+
+def test_models_together_are_compared_only_where_they_are_the_same() -> None:
+    one = arm(1)
+    other = arm(2, models=one.experiment.models[:2])
+
+    found = compare_experiments([one, other]).contrasts
+
+    names = {contrast.question for contrast in found}
+    assert "self_agreement" in names
+    assert "model_agreement" not in names
 
 
 def test_pairs_differ_in_one_setting_and_who_is_in_none_is_held_to_the_first() -> None:

@@ -148,6 +148,12 @@ def test_the_page_says_what_varies_and_every_contrast_is_in_the_table(
     assert len(rows) == len(comparison.contrasts) > 0
     assert Counter(row["varies"] for row in rows).keys() == {"scale_size", "evidence_view"}
     assert {row["pairing"] for row in rows} == {"evidence", "sample"}
+    assert "<h2>Agreement of a model with itself</h2>" in text
+    assert "<h2>What stands out</h2>" in text
+    assert "<dt>All together</dt>" in text
+    assert "Verdicts for one stage" not in text  # each names one, by the method
+    marks = (tmp_path / "out" / "plots" / "position_contrasts.csv").read_text().splitlines()
+    assert marks[0].endswith("simultaneous_low,simultaneous_high,stands_out")
     body = json.loads((tmp_path / "out" / "comparison.json").read_text())
     assert len(body["contrasts"]) == len(rows)
     assert {path.suffix for path in files} >= {".csv", ".json", ".png", ".svg"}

@@ -116,12 +116,12 @@ def _cross(one: Mapping[int, float], other: Mapping[int, float], level: str) -> 
 
 def estimate_alpha(ratings: Sequence[Rating], level: str) -> Estimate:
     """Krippendorff's alpha with its interval; a unit's values are those of all its ratings."""
-    samples = sorted({rating.sample for rating in ratings})
     units: dict[Hashable, list[Rating]] = {}
     for rating in ratings:
         units.setdefault(rating.unit, []).append(rating)
     paired = [rating for rating in ratings if len(units[rating.unit]) > 1]
-    value, left_out = _alphas_left_out(ratings, samples, level)
+    value, without = leave_out_alphas(ratings, level)
+    samples, left_out = list(without), list(without.values())
     excess = 0.0
     if value is not None and None not in left_out:
         weights = {unit: 1 / len(paired) / (len(said) - 1) for unit, said in units.items()
@@ -131,9 +131,19 @@ def estimate_alpha(ratings: Sequence[Rating], level: str) -> Estimate:
     return estimate_over_pairs(value, left_out, excess, len(paired))
 
 
-def _alphas_left_out(
-    ratings: Sequence[Rating], samples: Sequence[int], level: str
-) -> tuple[float | None, list[float | None]]:
+class AlphaMoves(NamedTuple):
+    """A figure of all samples, and without each; None where it cannot be computed."""
+
+    value: float | None
+    without: Mapping[int, float | None]
+
+    def less(self, other: "AlphaMoves") -> "AlphaMoves":
+        """By how much it is above another of the same samples."""
+        without = {n: _less(mine, other.without[n]) for n, mine in self.without.items()}
+        return AlphaMoves(_less(self.value, other.value), without)
+
+
+def leave_out_alphas(ratings: Sequence[Rating], level: str) -> AlphaMoves:
     """Krippendorff's alpha of all ratings, and without each sample in turn."""
     units: dict[Hashable, list[tuple[int, Verdict]]] = {}
     for rating in ratings:
@@ -143,32 +153,45 @@ def _alphas_left_out(
         kept = ([v for sample, v in unit if sample != left_out] for unit in units.values())
         return krippendorff_alpha(kept, level)
 
-    return without(None), [without(sample) for sample in samples]
+    return AlphaMoves(without(None), {sample: without(sample) for sample in _samples(ratings)})
+
+
+def _samples(ratings: Iterable[Rating]) -> list[int]:
+    return sorted({rating.sample for rating in ratings})
 
 
 def estimate_alpha_difference(
     one: Sequence[Rating], other: Sequence[Rating], level: str
 ) -> Estimate:
     """By how much one alpha is above another of the same verdicts, seen otherwise."""
-    samples = sorted({rating.sample for rating in one})
-    sides = [_alphas_left_out(ratings, samples, level) for ratings in (one, other)]
-    values = [_less(*(value for value, _ in sides))]
-    values += [_less(*pair) for pair in zip(*(left_out for _, left_out in sides), strict=True)]
-    return estimate_left_out(values[0], values[1:], len(one))
+    found = leave_out_alpha_difference(one, other, level)
+    return estimate_left_out(found.value, list(found.without.values()), len(one))
+
+
+def leave_out_alpha_difference(
+    one: Sequence[Rating], other: Sequence[Rating], level: str
+) -> AlphaMoves:
+    """The same of all samples, and without each."""
+    return leave_out_alphas(one, level).less(leave_out_alphas(other, level))
 
 
 def _less(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else one - other
 
 
+def leave_out_alpha_between(ratings: Sequence[Rating], level: str) -> AlphaMoves:
+    """An alpha across groups and samples, and without each sample in turn."""
+    without = {
+        sample: alpha_between_groups([item for item in ratings if item.sample != sample], level)
+        for sample in _samples(ratings)
+    }
+    return AlphaMoves(alpha_between_groups(ratings, level), without)
+
+
 def estimate_alpha_between(ratings: Sequence[Rating], level: str) -> Estimate:
     """An alpha across groups and samples with its interval."""
-    samples = sorted({rating.sample for rating in ratings})
-    left_out = [
-        alpha_between_groups([item for item in ratings if item.sample != sample], level)
-        for sample in samples
-    ]
-    value = alpha_between_groups(ratings, level)
+    value, without = leave_out_alpha_between(ratings, level)
+    samples, left_out = list(without), list(without.values())
     excess = 0.0
     if value is not None and None not in left_out:
         units: dict[Hashable, list[Rating]] = {}
@@ -305,12 +328,22 @@ def measure_agreement(scores: Sequence[Score], displays: Displays) -> Agreement:
     )
 
 
-def _within(model: str, scores: Sequence[Score], displays: Displays) -> WithinModel:
-    stages = [Rating(score.bundle, model, score.sample, verdict_of(score)) for score in scores]
-    positions = [
-        rating._replace(value=displays[model, rating.sample].positions(rating.value))
-        for rating in stages
+def ratings_of(scores: Iterable[Score]) -> list[Rating]:
+    """What answered scores name, a unit a bundle."""
+    return [Rating(score.bundle, score.model, score.sample, verdict_of(score)) for score in scores]
+
+
+def ratings_of_lines(ratings: Iterable[Rating], displays: Displays) -> list[Rating]:
+    """The lines on which the stages stood that were named."""
+    return [
+        rating._replace(value=displays[rating.group, rating.sample].positions(rating.value))
+        for rating in ratings
     ]
+
+
+def _within(model: str, scores: Sequence[Score], displays: Displays) -> WithinModel:
+    stages = ratings_of(scores)
+    positions = ratings_of_lines(stages, displays)
     return WithinModel(
         model=model,
         stages_ordinal=estimate_alpha(stages, ORDINAL),
@@ -323,7 +356,7 @@ def _within(model: str, scores: Sequence[Score], displays: Displays) -> WithinMo
 
 def _between(models: tuple[str, ...], scores: Sequence[Score]) -> BetweenModels:
     chosen = [score for score in scores if score.model in models]
-    apart = [Rating(score.bundle, score.model, score.sample, verdict_of(score)) for score in chosen]
+    apart = ratings_of(chosen)
     matched = [rating._replace(unit=(rating.sample, rating.unit)) for rating in apart]
     return BetweenModels(
         models=models,

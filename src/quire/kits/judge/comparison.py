@@ -8,6 +8,7 @@ from hashlib import sha256
 from quire.domain.data import Json, canonical_json
 from quire.domain.errors import UsageError
 from quire.domain.quantities import quantity
+from quire.kits.judge.alpha_contrasts import measure_alphas
 from quire.kits.judge.contrast_families import find_family
 from quire.kits.judge.contrasts import (
     UNPAIRED,
@@ -17,11 +18,12 @@ from quire.kits.judge.contrasts import (
     excludes_zero,
     find_levels,
 )
-from quire.kits.judge.experiment import Experiment, ExperimentRows
+from quire.kits.judge.experiment import SIMULATED, Experiment, ExperimentRows
 from quire.kits.judge.experiment_tables import make_tables
+from quire.kits.judge.findings import displays_of
 from quire.kits.judge.intervals import COVERAGE
 from quire.kits.judge.metrics import scores_of
-from quire.kits.judge.randomization import sample_seeds
+from quire.kits.judge.randomization import SHUFFLE, sample_seeds
 
 LEAST = 2  # experiments
 _PLAIN = (  # settings that are shown as they stand
@@ -30,7 +32,6 @@ _PLAIN = (  # settings that are shown as they stand
     *("prompt_ordering", "rubric_model", "critic_model", "temperature", "top_p", "provider_seed"),
     "max_tokens",
 )
-_SIMULATED = "simulated/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,17 @@ class ExperimentComparison:
     levels: tuple[ArmFigure, ...]
     contrasts: tuple[Contrast, ...]
     cautions: tuple[str, ...]
-    is_simulated: bool
+    models: tuple[str, ...]
+
+    @property
+    def simulated_models(self) -> tuple[str, ...]:
+        """The models that answered by chance."""
+        return tuple(model for model in self.models if model.startswith(SIMULATED))
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether no model was asked at all."""
+        return len(self.simulated_models) == len(self.models)
 
     @property
     def varying_names(self) -> tuple[str, ...]:
@@ -84,7 +95,7 @@ def compare_experiments(found: Sequence[ExperimentRows]) -> ExperimentComparison
     tags = Counter(rows.experiment.experiment_tag for rows in found)
     arms = tuple(_arm(rows, twice=tags[rows.experiment.experiment_tag] > 1) for rows in found)
     contrasts = tuple(find_family(arms))
-    models = {model for rows in found for model in rows.experiment.models}
+    models = dict.fromkeys(model for rows in found for model in rows.experiment.models)
     return ExperimentComparison(
         arms=arms,
         runs=tuple(rows.run_id for rows in found),
@@ -92,21 +103,29 @@ def compare_experiments(found: Sequence[ExperimentRows]) -> ExperimentComparison
         levels=tuple(find_levels(arms)),
         contrasts=contrasts,
         cautions=tuple(_cautions(found, contrasts)),
-        is_simulated=all(model.startswith(_SIMULATED) for model in models),
+        models=tuple(models),
     )
 
 
 def _arm(rows: ExperimentRows, *, twice: bool) -> Arm:
     experiment = rows.experiment
-    scores = scores_of(make_tables(rows)["scores"])
+    tables = make_tables(rows)
+    scores = tuple(score for score in scores_of(tables["scores"]) if not score.is_swap)
+    seeds = sample_seeds(experiment.seed, experiment.samples)
     return Arm(
         name=f"{experiment.experiment_tag} (run {rows.run_id})"
         if twice
         else experiment.experiment_tag,
         scale_size=experiment.scale_size,
-        seeds=sample_seeds(experiment.seed, experiment.samples),
-        scores=tuple(score for score in scores if not score.is_swap),
+        seeds=seeds,
+        scores=scores,
         settings=settings_of(experiment),
+        alphas=measure_alphas(
+            scores,
+            displays_of(tables["samples"]),
+            seeds,
+            lines_drawn=SHUFFLE in experiment.randomizations,
+        ),
     )
 
 
@@ -195,7 +214,7 @@ def _author_cautions(found: Sequence[ExperimentRows]) -> Iterator[str]:
         )
     if any(not rows.experiment.critic_model for rows in found):
         yield (
-            "Where critic_model is –, critics are the models themselves: their agreement is a"
+            "Where no critic_model is set, critics are the models themselves: their agreement is a"
             " self-assessment."
         )
 

@@ -10,8 +10,8 @@ are left, those whose interval at 1 - 0.05 / k' does; and so on, until a step fi
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from quire.kits.judge.contrast_questions import QUESTIONS
 from quire.kits.judge.contrasts import (
-    QUESTIONS,
     Arm,
     Contrast,
     compare,

@@ -17,6 +17,8 @@ from math import log2
 from typing import NamedTuple
 
 from quire.domain.data import Json
+from quire.kits.judge.alpha_contrasts import ALL_MODELS, Alpha, compare_alphas
+from quire.kits.judge.contrast_questions import QUESTIONS, Question
 from quire.kits.judge.correctness import above_chance
 from quire.kits.judge.intervals import (
     CHANGE_OF_SHARE,
@@ -30,116 +32,16 @@ from quire.kits.judge.intervals import (
     estimate_paired_difference,
     estimate_statistic,
 )
-from quire.kits.judge.metrics import Score, entropy, mean_stage
+from quire.kits.judge.metrics import Score, entropy
 from quire.kits.judge.share_differences import compare_shares
 
 BY_EVIDENCE, BY_SAMPLE, UNPAIRED = "evidence", "sample", "none"
-ALL_MODELS = "all models"  # where two experiments have none in common
 
 
 _NO_ESTIMATE = Estimate(None)
 
 
-class Question(NamedTuple):
-    """One figure that experiments are compared by."""
-
-    name: str
-    title: str
-    note: str  # how to read it
-    counts: Callable[[Score], bool]  # which scores it is about
-    value: Callable[[Score, int], float]  # of a score on a scale of so many stages
-    is_mean: bool = True  # else the spread of all of them
-    same_scale: bool = False  # it means something else on a scale of another size
-    is_hit: bool = False  # a share of exact hits, or a line through one
-    over_chance: bool = False  # less that of guessing, as a share of what is left
-
-
-def _is_answered(score: Score) -> bool:
-    return score.decoded and bool(score.stages)
-
-
-def _has_truth(score: Score) -> bool:
-    return _is_answered(score) and score.truth is not None
-
-
-def _right(score: Score, size: int) -> float:
-    return float(score.stages == (score.truth,))
-
-
-QUESTIONS = (
-    Question(
-        "abstain_rate",
-        "Abstentions",
-        "Share of readable verdicts in which the model abstained.",
-        lambda score: score.decoded,
-        lambda score, size: float(not score.stages),
-    ),
-    Question(
-        "position",
-        "Position on the scale",
-        "Mean stage of the verdicts that name one, from 0 (the weakest) to 1 (the strongest).",
-        _is_answered,
-        lambda score, size: (mean_stage(score) - 1) / (size - 1),
-    ),
-    Question(
-        "singleton_rate",
-        "Verdicts for one stage",
-        "Share of answered verdicts that name exactly one stage.",
-        _is_answered,
-        lambda score, size: float(len(score.stages) == 1),
-    ),
-    Question(
-        "spread",
-        "Spread over the stages",
-        "Entropy of the stages named, as a share of the most that the scale allows; corrected for"
-        " the bias of few samples, so that values in the table can pass 1.",
-        _is_answered,
-        lambda score, size: 0.0,
-        is_mean=False,
-    ),
-    Question(
-        "critic_agreement",
-        "Critics' agreement",
-        "Mean of the critics' estimates that experts would agree.",
-        lambda score: score.decoded and score.agreement is not None,
-        lambda score, size: score.agreement or 0.0,
-    ),
-    Question(
-        "accuracy",
-        "Accuracy",
-        "Share of answered verdicts that name exactly the right stage; only of scales of one size.",
-        _has_truth,
-        _right,
-        same_scale=True,
-        is_hit=True,
-    ),
-    Question(
-        "accuracy_above_chance",
-        "Accuracy above chance",
-        "Accuracy less that of guessing one of the stages, as a share of what is left: 0 is chance,"
-        " 1 always right.",
-        _has_truth,
-        _right,
-        is_hit=True,
-        over_chance=True,
-    ),
-    Question(
-        "critic_error",
-        "Critics' error",
-        "Brier's score: mean square of what critics say less whether the verdict was right; 0 is"
-        " always sure and right, 0.25 what saying one half always gets.",
-        lambda score: _has_truth(score) and score.agreement is not None,
-        lambda score, size: ((score.agreement or 0.0) - _right(score, size)) ** 2,
-        same_scale=True,
-    ),
-    Question(
-        "stage_error",
-        "Distance from the truth",
-        "Mean distance of a verdict from the right stage, as a share of the scale's length.",
-        _has_truth,
-        lambda score, size: abs(mean_stage(score) - (score.truth or 0)) / (size - 1),
-    ),
-)
+NO_ALPHAS: Mapping[tuple[str, str], Alpha] = {}
 
 
 class Arm(NamedTuple):
@@ -150,6 +52,7 @@ class Arm(NamedTuple):
     seeds: tuple[int, ...]  # of its samples
     scores: tuple[Score, ...]  # swaps are left out
     settings: Mapping[str, str]  # what it was told, by name
+    alphas: Mapping[tuple[str, str], Alpha] = NO_ALPHAS  # by question and model
 
     def models(self) -> tuple[str, ...]:
         """Who judged."""
@@ -224,11 +127,20 @@ def find_levels(arms: Sequence[Arm]) -> list[ArmFigure]:
         ArmFigure(question.name, arm.name, model, _level(question, arm, model))
         for question in QUESTIONS
         for arm in arms
-        for model in arm.models()
+        for model in _models_of(question, arm)
     ]
 
 
+def _models_of(question: Question, arm: Arm) -> list[str]:
+    """Whose figures there are: an alpha may be of all models together, or not known."""
+    if question.is_alpha:
+        return [model for name, model in arm.alphas if name == question.name]
+    return list(arm.models())
+
+
 def _level(question: Question, arm: Arm, model: str) -> Estimate:
+    if question.is_alpha:
+        return arm.alphas[question.name, model].figure
     counted = [score for score in arm.scores_by(model) if question.counts(score)]
     clusters = list(_clusters(question, arm, counted).values())
     if question.is_mean:
@@ -240,15 +152,24 @@ def find_contrasts(arms: Sequence[Arm]) -> list[Contrast]:
     """Every question of every pair of experiments that is to be told apart, by model."""
     found = []
     for one, other in pairs_to_contrast(arms):
-        shared = [model for model in one.models() if model in other.models()]
         for question in QUESTIONS:
             if question.same_scale and one.scale_size != other.scale_size:
                 continue
-            for model in shared or [ALL_MODELS]:
+            for model in _models_to_compare(question, one, other):
                 contrast = compare(question, model, one, other)
                 if contrast.difference.value is not None and not _is_fixed(contrast):
                     found.append(contrast)
     return found
+
+
+def _models_to_compare(question: Question, one: Arm, other: Arm) -> list[str]:
+    """The models that both have; all together where they share none."""
+    theirs = _models_of(question, other)
+    shared = [model for model in _models_of(question, one) if model in theirs]
+    if not question.is_alpha:
+        return shared or [ALL_MODELS]
+    same = set(one.models()) == set(other.models())
+    return [model for model in shared if same or model != ALL_MODELS]
 
 
 def _is_fixed(contrast: Contrast) -> bool:
@@ -281,6 +202,8 @@ def compare(
 ) -> Contrast:
     """One contrast, paired as far as the two experiments allow it."""
     arms = (one, other)
+    if question.is_alpha:
+        return _compare_alphas(question, model, arms, coverage)
     counted = [[s for s in arm.scores_by(model) if question.counts(s)] for arm in arms]
     pairing = _pairing(question, model, one, other)
     if question.is_hit:
@@ -302,6 +225,23 @@ def compare(
         of_value=values[0],
         against_value=values[1],
         difference=difference,
+    )
+
+
+def _compare_alphas(question: Question, model: str, arms: "_Arms", coverage: float) -> Contrast:
+    one, other = arms
+    first, second = (arm.alphas[question.name, model] for arm in arms)
+    paired = set(one.seeds) == set(other.seeds)
+    return Contrast(
+        question=question.name,
+        model=model,
+        of=one.name,
+        against=other.name,
+        varies=varied_settings(one, other),
+        pairing=BY_SAMPLE if paired else UNPAIRED,
+        of_value=first.figure.value,
+        against_value=second.figure.value,
+        difference=compare_alphas(first, second, paired=paired, coverage=coverage),
     )
 
 

@@ -215,6 +215,7 @@ def _digest(*parts: str) -> str:
     return sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
+SIMULATED = "simulated/"  # how the names of models begin that answer by chance
 EXPERIMENT = "experiment"  # its name among the facts of a recipe
 _DEFAULTS = {item.name: item.default for item in fields(Experiment)}
 

@@ -13,7 +13,7 @@ few samples again and again (the percentile bootstrap, BCa) is as bad for an ent
 biased and bounded. `tests/soak/test_interval_coverage.py` shows how often these here cover.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import atanh, exp, log, sqrt, tanh
 from typing import NamedTuple
 
@@ -263,6 +263,33 @@ def estimate_difference(
     if min(map(len, kept)) < 2:
         return plain
     degrees = _degrees(variances, (len(kept[0]), len(kept[1])))
+    return _with_margin(plain, sqrt(sum(variances)), degrees, coverage)
+
+
+class Moves(NamedTuple):
+    """A figure, and what it is without each cluster, by name; None where one cannot be known."""
+
+    value: float | None
+    without: Mapping[int, float] | None
+
+
+def estimate_difference_of_moves(
+    one: Moves, other: Moves, observations: int, *, paired: bool, coverage: float = COVERAGE
+) -> Estimate:
+    """One figure less another, from what either is without each cluster of its own or of both."""
+    values, without = (one.value, other.value), (one.without or {}, other.without or {})
+    names = sorted(without[0].keys() | without[1].keys())
+    clusters = len(names) if paired else sum(map(len, without))
+    if values[0] is None or values[1] is None:
+        return Estimate(None, observations=observations, clusters=clusters)
+    plain = Estimate(values[0] - values[1], observations=observations, clusters=clusters)
+    if one.without is None or other.without is None or min(map(len, without)) < 2:
+        return plain
+    if paired:  # a cluster that has no part in one moves only the other
+        apart = [without[0].get(it, values[0]) - without[1].get(it, values[1]) for it in names]
+        return _with_margin(plain, _standard_error(apart), clusters - 1, coverage)
+    variances = [_standard_error(list(side.values())) ** 2 for side in without]
+    degrees = _degrees(variances, (len(without[0]), len(without[1])))
     return _with_margin(plain, sqrt(sum(variances)), degrees, coverage)
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from quire.domain.quantities import quantity
 from quire.kits.judge.agreement import WithinModel
+from quire.kits.judge.alpha_contrasts import CHOICE_BY_PLACE
+from quire.kits.judge.comparison import ExperimentComparison, experiment_labels
 from quire.kits.judge.display_bias import ALPHABET, BEGINNING, POSITION, DisplayBias
 from quire.kits.judge.findings import Findings
 
@@ -31,6 +33,28 @@ def place_preferences(findings: Findings) -> Iterator[str]:
             verb = "favours" if len(favouring) == 1 else "favour"
             named = [f"{bias.model} ({_favoured_slot(bias, noun)})" for bias in favouring]
             yield f"{_list(named)} {verb} {what} more than chance would."
+
+
+def place_caution(comparison: ExperimentComparison) -> str:
+    """How many of all models in all experiments choose by place, in a sentence; else empty."""
+    known = [level for level in comparison.levels if level.question == CHOICE_BY_PLACE]
+    sure = [level for level in known if level.figure.low is not None and level.figure.low > 0]
+    if not sure:
+        return ""
+    labels = experiment_labels(comparison)
+    models: dict[str, list[str]] = {}
+    for level in sure:
+        models.setdefault(level.model, []).append(labels[level.experiment])
+    every = len(comparison.arms)
+    named = [
+        f"{model} ({'all' if len(where) == every else '; '.join(where)})"
+        for model, where in models.items()
+    ]
+    return (
+        f"In {len(sure):,} of {quantity(len(known), 'case')}, a model in an experiment, lines of"
+        f" the display repeat more than the stages that stood on them: {_list(named)}. What is read"
+        " as a stage there is in part a place, and so is what differs between experiments."
+    )
 
 
 def _repeating(findings: Findings) -> list[WithinModel]:

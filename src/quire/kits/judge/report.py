@@ -12,7 +12,7 @@ from quire.engine import render_head, render_page
 from quire.kits.judge.chart_drawing import Drawing, draw, require_matplotlib
 from quire.kits.judge.charts import charts_of
 from quire.kits.judge.evidence_section import evidence_section
-from quire.kits.judge.experiment import Experiment, ExperimentRows
+from quire.kits.judge.experiment import SIMULATED, Experiment, ExperimentRows
 from quire.kits.judge.experiment_tables import TableRow, make_tables
 from quire.kits.judge.findings import Findings, find
 from quire.kits.judge.metrics import Metrics, measure, metrics_as_json, scores_of, to_json
@@ -30,7 +30,6 @@ from quire.kits.judge.report_tables import (
     within_table,
 )
 
-_SIMULATED = "simulated/"
 _FORMS = (("PNG", "image/png"), ("SVG", "image/svg+xml"), ("CSV", "text/csv"))
 
 
@@ -143,14 +142,9 @@ def _count(number: int, thing: str) -> str:
 def report_notices(report: Report) -> Iterator[str]:
     """What must be known before any figure is read."""
     experiment, findings = report.rows.experiment, report.findings
-    simulated = [model for model in experiment.models if model.startswith(_SIMULATED)]
+    simulated = [model for model in experiment.models if model.startswith(SIMULATED)]
     if simulated:
-        which = "All models" if len(simulated) == len(experiment.models) else ", ".join(simulated)
-        yield (
-            "<div class='simulated' role='note'><strong>SIMULATED</strong><p>"
-            f"{escape(which)} answered by chance, to try things out: nothing here says anything"
-            " about a language model.</p></div>"
-        )
+        yield simulated_notice(experiment.models, simulated)
     preferences = " ".join(place_preferences(findings))
     if preferences:
         yield caution(preferences, "Chosen by place.")
@@ -168,6 +162,18 @@ def report_notices(report: Report) -> Iterator[str]:
         )
     if report.rows.status != "finished":
         yield caution("The run is not finished: these are the figures so far.")
+
+
+def simulated_notice(models: Sequence[str], simulated: Sequence[str]) -> str:
+    """That no language model said this, in large letters."""
+    every = len(simulated) == len(models)
+    which = "All models" if every else ", ".join(simulated)
+    about = "nothing here says" if every else "nothing of theirs says"
+    return (
+        "<div class='simulated' role='note'><strong>SIMULATED</strong><p>"
+        f"{escape(which)} answered by chance, to try things out: {about} anything about a language"
+        " model.</p></div>"
+    )
 
 
 def caution(text: str, heading: str = "Caution.") -> str:
