@@ -1,12 +1,15 @@
 """The shape of the code: short files, short functions, plain names, and a pure core."""
 
 import ast
+import gc
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 from quire.ledger.statements import migrations
 
@@ -59,6 +62,16 @@ SLOTS = {"providers", "rehearsal/vendor_apis", "ledger/tables", "gates", "source
 
 HOSTS = re.compile("|".join((r"pypi\." "org", r"pythonhosted\." "org", r"pypi\." "python")))
 MACHINE_PATHS = re.compile(r"(?<![\w.~*-])/(?:root|home|Users|work|workspace|mnt|srv)/\w")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _trees() -> Iterator[None]:
+    """What is read here is kept: to look for garbage in it takes longer than to read it."""
+    gc.disable()
+    yield
+    for kept in (_tree, _statements, _identifiers):
+        kept.cache_clear()
+    gc.enable()
 
 
 def test_no_module_is_longer_than_450_lines() -> None:
@@ -117,7 +130,7 @@ def test_a_loop_variable_is_named_by_the_thing() -> None:
         f"{_name(path)}:{line}"
         for path in _modules(*CODE)
         if re.search(r"\b_*each_*\b", path.read_text())  # few files, and walking all takes seconds
-        for name, line in _identifiers(_tree(path))
+        for name, line in _identifiers(path)
         if name.strip("_") == "each"
     ]
 
@@ -128,7 +141,7 @@ def test_no_identifier_is_a_figure_of_speech() -> None:
     figures = [
         f"{_name(path)}:{line} {name}"
         for path in (*_modules("src", "benchmarks", "scripts"), *_test_helpers())
-        for name, line in _identifiers(_tree(path))
+        for name, line in _identifiers(path)
         if name not in KEPT_WORDS
         and any(WITHDRAWN.fullmatch(word.lower()) for word in re.findall("[A-Z]?[a-z]+", name))
     ]
@@ -261,17 +274,20 @@ def _statements(path: Path) -> list[tuple[str, ast.AST]]:
     return found
 
 
-def _identifiers(tree: ast.Module) -> Iterator[tuple[str, int]]:
+@cache
+def _identifiers(path: Path) -> set[tuple[str, int]]:
     """Every name that something is given or used by, with its line."""
-    for node in ast.walk(tree):
+    found = set[tuple[str, int]]()
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield node.name, node.lineno
+            found.add((node.name, node.lineno))
         elif isinstance(node, ast.Name):
-            yield node.id, node.lineno
+            found.add((node.id, node.lineno))
         elif isinstance(node, ast.Attribute):
-            yield node.attr, node.lineno
+            found.add((node.attr, node.lineno))
         elif isinstance(node, ast.arg | ast.keyword) and node.arg:
-            yield node.arg, node.lineno
+            found.add((node.arg, node.lineno))
+    return found
 
 
 def _unknown_names(path: Path, known: set[str]) -> Iterator[tuple[str, int]]:
@@ -281,7 +297,7 @@ def _unknown_names(path: Path, known: set[str]) -> Iterator[tuple[str, int]]:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             for name in re.findall(r"`([A-Za-z_]\w*)`", ast.get_docstring(node) or ""):
                 if name not in known:
-                    here = here or {name for name, _ in _identifiers(_tree(path))}
+                    here = here or {name for name, _ in _identifiers(path)}
                 if name not in known | here:
                     yield name, getattr(node, "lineno", 1)
 
