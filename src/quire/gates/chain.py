@@ -18,6 +18,7 @@ from quire.domain.gates import (
     refusal_reason,
 )
 from quire.domain.requests import Stop
+from quire.gates.gate_parameters import refers_to_inputs
 from quire.gates.markers import MarkersGate
 from quire.gates.rules import RulesGate
 from quire.gates.single_json import JsonGate
@@ -66,6 +67,15 @@ def judge_data(
 def reads_a_form(uses: GateChain) -> bool:
     """Whether the first gate can tell an answer from other words, by the form it must have."""
     return bool(uses) and isinstance(uses[0][0], JsonGate | MarkersGate)
+
+
+def reads_inputs(uses: GateChain) -> bool:
+    """Whether a gate looks at results that the task reads; verdicts look for their rubric."""
+    return any(
+        refers_to_inputs(params)
+        or (isinstance(gate, MarkersGate) and params.get("kind") == "verdict")
+        for gate, params in uses
+    )
 
 
 def gate_versions(uses: GateChain) -> str:

@@ -20,7 +20,7 @@ def resolve_references(params: JsonObject, facts: JsonObject) -> dict[str, Json]
     return {name: _resolve_value(value, facts) for name, value in params.items()}
 
 
-def reads_inputs(params: JsonObject) -> bool:
+def refers_to_inputs(params: JsonObject) -> bool:
     """Whether a value stands for a part of a result that the task reads."""
     return any(is_reference(value) and value.startswith(INPUTS) for value in params.values())
 

@@ -74,7 +74,7 @@ def read_verdict(text: str, params: JsonObject, facts: JsonObject) -> Decoded | 
     assert not isinstance(labels, Refusal)  # the gate has looked
     subset, abstain = params.get("method") == "subset", params.get("abstain") is True
     known = _by_any_case(labels)
-    shown = _Identifiers(labels, known, _displayed_lines(params.get("stages"), known))
+    shown = _Identifiers(labels, known, _displayed_lines(_scale_of(params, facts), known))
     return read_last_line(
         text, "VERDICT", lambda said: _decode_verdict(said, shown, subset=subset, abstain=abstain)
     )
@@ -145,6 +145,18 @@ def _read_with_remark(
     if may_take_back(remark) or _names_other_end(remark, stages, labels):
         return Refusal(f"{said} has a remark that may take it back")
     return stages
+
+
+def _scale_of(params: JsonObject, facts: JsonObject) -> Json:
+    """The stages of the rubric: as stated, of a result that the task reads, or of the recipe."""
+    if "stages" in params:
+        return params["stages"]
+    inputs, parameters = facts.get("inputs"), facts.get("parameters")
+    for read in inputs.values() if isinstance(inputs, Mapping) else ():
+        data = read.get("data") if isinstance(read, Mapping) else None
+        if isinstance(data, Mapping) and "stages" in data:
+            return data["stages"]
+    return parameters.get("rubric") if isinstance(parameters, Mapping) else None
 
 
 def _displayed_lines(scale: Json, known: Mapping[str, int]) -> dict[str, set[int]]:

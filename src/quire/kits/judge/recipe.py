@@ -119,7 +119,6 @@ class _JudgeStages:
             method=experiment.method,
             abstain=experiment.abstain_enabled,
             labels="labels",
-            stages="parameters.rubric" if given else f"inputs.{RUBRIC_GEN}.data.stages",
             scale_size=experiment.scale_size,
         )
         return self.make_stage(

@@ -12,8 +12,7 @@ from quire.domain.requests import AnsweredAttempt, Stop
 from quire.domain.task_wording import gap_text
 from quire.domain.tasks import InputRow, Member, MemberRow
 from quire.gates.assembly import assemble_chain, find_gap
-from quire.gates.chain import judge_answer_text, judge_data, reads_a_form
-from quire.gates.gate_parameters import reads_inputs
+from quire.gates.chain import judge_answer_text, judge_data, reads_a_form, reads_inputs
 from quire.gates.packed_json import judge_pack
 from quire.gates.quotes import judge_quotes
 from quire.ledger.ledger import Transaction
@@ -29,16 +28,19 @@ AnyMember = TypeVar("AnyMember", Member, MemberRow)
 def parts_of(tx: Transaction, context: LaneContext, tasks: Sequence[TaskId]) -> Parts:
     """What groupings said of tasks; of plain questions about blocks nothing is, or is read.
 
-    What their inputs say is read only for gates that refer to it.
+    What their inputs say is read only for gates that look at it.
     """
     if context.by_block or not tasks:
         return {}
     parts = tx.subjects.parts_of_tasks(tasks)
     known: Parts = {task: {"part": context.spec.parse_part(text)} for task, text in parts.items()}
-    if not any(reads_inputs(params) for _gate, params in context.gates):
+    if not reads_inputs(context.gates):
         return known
     read = tx.subjects.inputs_of_tasks(tasks)
-    return {task: {**known.get(task, {}), "inputs": _data_of(rows)} for task, rows in read.items()}
+    return {
+        task: {**known.get(task, {}), "inputs": _data_of(read.get(task, ()))}
+        for task in {**known, **read}
+    }
 
 
 def _data_of(rows: Sequence[InputRow]) -> JsonObject:
