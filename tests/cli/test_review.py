@@ -164,6 +164,19 @@ def test_all_that_a_filter_takes_are_decided_about(quire: Quire, run: int) -> No
     assert decisions(run) == [("approve", "Ada", ""), *[("reject", "Ada", "No.")] * 5]
 
 
+def test_what_was_decided_at_once_is_taken_back_at_once(quire: Quire, run: int) -> None:
+    done = quire("review", run, "--approve-all", "--as", "Ada", "--yes")
+    command = done.stdout.partition("`")[2].partition("`")[0].split()
+    assert "no decision 99" in quire("undo", "--bulk", 99, code=2).stderr
+    assert "leave the rest out" in quire("undo", 1, "--bulk", 1, code=2).stderr
+
+    undone = quire(*command[1:], "--as", "Bo")
+
+    assert command[1:3] == ["undo", "--bulk"]
+    assert "6 decisions undone" in undone.stdout
+    assert decisions(run)[6:] == [("undo", "Bo", "")] * 6
+
+
 def test_a_decision_is_taken_back(quire: Quire, run: int) -> None:
     task = json.loads(quire("review", run, "--json").stdout)["items"][0]["task_id"]
     assert "there is nothing to undo" in quire("undo", task, code=2).stderr

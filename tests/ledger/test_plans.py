@@ -157,7 +157,7 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "critics_of_tasks": ({"ids": [FIRST + 1, FIRST + 2], "critic": 1}, "tasks_judging"),
     "neighbour_blocks": ({"document": 1, "first": 9998, "last": 10_002}, ""),
     "last_decision": ({"task": FIRST + 1}, ""),
-    "decisions_of_task": ({"task": FIRST + 1, "before": 10**12, "limit": 50}, ""),
+    "decisions_of_task": ({"run": 1, "task": FIRST + 1, "before": 10**12, "limit": 50}, ""),
     "calls_after": ({"lane": 1, "after": FIRST + 500, "limit": 51}, "requests_lane"),
     "request_lines": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
     "documents_before": ({"before": 10**12, "limit": 51}, "documents"),

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import pytest
 
-from quire.domain.errors import UsageError
+from quire.domain.errors import IllegalMove, NotFound, UsageError
 from quire.domain.reviews import InboxFilter
 from quire.domain.states import ReviewMove
 from quire.review.bulk import BulkOrder, decide_bulk
@@ -153,3 +153,67 @@ def test_what_was_rejected_and_has_come_again_is_left_out_unless_it_is_asked_for
     assert (preview.count, preview.again) == (3, 1)
     assert [line.task_id for line in only] == [first]
     assert (done.decided, asked.decided) == (3, 1)
+
+
+@pytest.mark.parametrize("command", [None, "b1"])
+@pytest.mark.parametrize("move", ["approve", "reject"])
+def test_what_was_decided_at_once_is_taken_back_at_once(
+    world: Worlds, monkeypatch: pytest.MonkeyPatch, move: str, command: str | None
+) -> None:
+    monkeypatch.setattr("quire.review.bulk.GROUP", 4)
+    monkeypatch.setattr("quire.review.bulk_undo.GROUP", 3)
+    here = world()
+    here.ingest(sentences(10))
+    run, review = here.run(), here.engine.review
+    tasks = [line.task_id for line in review.inbox(run.id).lines]
+    review.approve(tasks[9], "Bo")
+    decided = review.decide_bulk(run.id, move, ALL, "Ada", note="so", command=command)
+    review.undo(tasks[0], "Bo")  # taken back alone
+    review.hold(tasks[2], "Cy")
+
+    undone = review.undo_bulk(decided.decision or 0, "Di", run=run.id)
+
+    assert (decided.decided, undone.changed, undone.skipped) == (9, True, 1)
+    assert undone.decided == 7
+    left = [line.task_id for line in review.inbox(run.id).lines]
+    assert left == [task for task in tasks if task not in (tasks[2], tasks[9])]
+    assert review.item(tasks[9]).review_state == "approved"  # not of the bulk
+    bulks = {it.bulk for it in review.decisions(run.id).decisions if it.who == "Ada"}
+    assert bulks == {decided.decision}
+    review.give_back("Cy")
+    assert review.undo_bulk(decided.decision or 0, "Di").decided == 1
+    with pytest.raises(IllegalMove, match="was undone before"):
+        review.undo_bulk(decided.decision or 0, "Di")
+
+
+def test_what_was_decided_anew_since_a_bulk_is_left_to_whoever_did(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(3))
+    run, review = here.run(), here.engine.review
+    decided = review.decide_bulk(run.id, "approve", ALL, "Ada")
+    task = review.decisions(run.id).decisions[0].task_id
+    review.reject(task, "no", "Bo")
+
+    undone = review.undo_bulk(decided.decision or 0, "Ada", command="u1")
+    again = review.undo_bulk(decided.decision or 0, "Ada", command="u1")
+
+    assert (undone.decided, undone.skipped) == (2, 1)
+    assert (again.decided, again.changed) == (0, False)
+    assert review.item(task).review_state is None  # it is still to be asked again
+    review.undo(task, "Bo")
+    later = review.undo(task, "Ada", command=f"u1/{task}")  # was refused, so it may be given
+    assert later.changed
+
+
+def test_a_decision_that_was_made_alone_is_no_bulk(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(2))
+    run, review = here.run(), here.engine.review
+    alone = review.approve(review.inbox(run.id).lines[0].task_id, "Ada").decision or 0
+
+    with pytest.raises(IllegalMove, match="not made together with others"):
+        review.undo_bulk(alone, "Ada")
+    with pytest.raises(NotFound, match="there is no decision 99"):
+        review.undo_bulk(99, "Ada")
+    with pytest.raises(NotFound, match=f"run {run.id + 1} has no decision"):
+        review.undo_bulk(alone, "Ada", run=run.id + 1)

@@ -107,6 +107,7 @@ ROLES: dict[str, AccessRole | None] = {
     "POST /v1/tasks/{task}/undo": REVIEWER,
     "GET /v1/runs/{run}/bulk": VIEWER,
     "POST /v1/runs/{run}/bulk": REVIEWER,
+    "POST /v1/runs/{run}/bulk/undo": REVIEWER,
     "GET /v1/runs/{run}/decisions": VIEWER,
     "GET /documents": VIEWER,
     "GET /documents/{document}": VIEWER,

@@ -13,6 +13,8 @@ from quire.domain.access import AccessRole
 from quire.engine import Engine, open_engine
 from quire.server.sign_in_limit import MOST_FROM_ALL, MOST_FROM_ONE, WINDOW, SignInLimit
 from quire.server.site import Site, SiteSettings
+from tests.docs.http_page import example_body, read_document
+from tests.docs.http_page import routes as described_routes
 from tests.server.route_roles import ROLES
 from tests.server.sites import SCHEMA, TEXT, open_site
 
@@ -98,8 +100,9 @@ def test_a_stranger_from_another_workspace_finds_nothing(tmp_path: Path) -> None
             engine.wallets.create("secret-name", 5)
             call = engine.queries.requests(run.id)[0].id
             task = run.rows()[0]["task_id"]
+            audit = run.audit(2, tolerance=0.1).id
         values = {"run": run.id, "call": call, "task": task, "document": 1, "name": "secret-name"}
-        values |= {"ref": "secret-name"}
+        values |= {"ref": "secret-name", "audit": audit, "no": 1}
         own = make_token(client, "admin")
         stranger = make_token(client, "admin", "elsewhere")
         known = {name: str(value) for name, value in values.items()}
@@ -110,6 +113,7 @@ def test_a_stranger_from_another_workspace_finds_nothing(tmp_path: Path) -> None
             answer = client.request(method, fill_in(path, known), headers=stranger)
             if answer.status_code not in (404, 422):
                 found.append((method, path, answer.status_code, answer.text[:200]))
+        found += _ask_with_bodies(client, known, stranger)
         assert found == []
         for method, path in routes(client):
             if method == "GET" and "{" not in path:
@@ -118,6 +122,21 @@ def test_a_stranger_from_another_workspace_finds_nothing(tmp_path: Path) -> None
         mine = client.get(f"/v1/runs/{run.id}", headers=own)
 
     assert mine.status_code == 200
+
+
+def _ask_with_bodies(
+    client: TestClient, known: dict[str, str], headers: dict[str, str]
+) -> Iterator[tuple[str, str, int, str]]:
+    """What was not refused as missing, of all that takes a body and is about what another has."""
+    document = read_document()
+    for route in described_routes(document):
+        body = example_body(document, route)
+        if "{" in route.path and body is not None:
+            path = fill_in(route.path, known)
+            body.pop("who", None)  # whoever signed in leaves it out
+            answer = client.request(route.method, path, headers=headers, json=body)
+            if answer.status_code != 404 and answer.json() != {"released": 0}:
+                yield route.method, path, answer.status_code, answer.text[:200]
 
 
 def test_a_token_is_revoked(tmp_path: Path, ledger_url: str) -> None:

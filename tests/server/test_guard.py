@@ -18,7 +18,17 @@ def test_names_of_this_machine_are_answered(tmp_path: Path, host: str) -> None:
     assert answer.json()["status"] == "ok"
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", ""])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:80",
+        "127.0.0.1.evil.example",
+        "",
+        "localhost:8321.evil",
+        "localhost:8, evil",
+    ],
+)
 def test_a_name_that_is_not_ours_is_refused(tmp_path: Path, host: str) -> None:
     with open_site(tmp_path) as client:
         answer = client.get("/v1/health", headers={"Host": host})

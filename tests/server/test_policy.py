@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from quire.server.site import Site
 from tests.server.sites import open_site, start_run, upload
 
 
@@ -40,6 +41,9 @@ def test_a_decision_holds_for_runs_that_begin_after_it(tmp_path: Path, ledger_ur
         {"route": "slow"},
         {"max_calls": 1, "max_tries": 5},
         {"pack_size": 5, "temperature": 9},
+        {"limits": "night"},  # no profile has this name
+        {"embedder": "simulated/none"},
+        {"embedder": "nobody"},
     ],
 )
 def test_what_cannot_hold_changes_nothing(tmp_path: Path, policy: dict[str, object]) -> None:
@@ -47,6 +51,15 @@ def test_what_cannot_hold_changes_nothing(tmp_path: Path, policy: dict[str, obje
         answer = client.put("/v1/policy", json={"policy": policy})
         history = client.get("/v1/policy/history").json()["items"]
 
-    assert answer.status_code == 422
+    assert answer.status_code in {404, 422}  # 404: what is named is not there
     assert answer.json()["error"]["message"]
     assert history == []
+
+
+def test_a_profile_that_was_made_may_be_decided_for(tmp_path: Path) -> None:
+    with open_site(tmp_path) as client:
+        site: Site = client.app.state.site  # type: ignore[attr-defined]  # it is ours
+        site.engine("local").limits.set("simulated/small", {"requests": 9}, "night")
+        decided = client.put("/v1/policy", json={"policy": {"limits": "night"}})
+
+    assert decided.status_code == 200, decided.text

@@ -171,6 +171,34 @@ def test_many_are_decided_about_after_five_were_seen(client: TestClient, tasks: 
     assert get(client, "/v1/runs/1/inbox/counts")["left"] == 1
 
 
+def test_what_was_decided_at_once_is_taken_back_at_once(
+    client: TestClient, tasks: list[int]
+) -> None:
+    done = post(client, "/v1/runs/1/bulk", **ANN, move="approve", filter="")
+    path, any_of_them = "/v1/runs/1/bulk/undo", done["decision"] + 3
+    undone = post(client, path, key="u", **BO, decision=any_of_them)
+    repeated = post(client, path, key="u", **BO, decision=any_of_them)
+    again = post(client, path, 409, **BO, decision=any_of_them)
+    decisions = get(client, "/v1/runs/1/decisions")["items"]
+
+    assert (done["decided"], undone["decided"], undone["skipped"]) == (8, 8, 0)
+    assert (repeated["changed"], again["error"]["kind"]) == (False, "IllegalMove")
+    assert [it["who"] for it in decisions] == ["Bo"] * 8 + ["Ann"] * 8
+    assert {it["bulk"] for it in decisions[8:]} == {done["decision"]}
+    assert get(client, "/v1/runs/1/inbox/counts")["left"] == 8
+    post(client, "/v1/runs/2/bulk/undo", 404, **BO, decision=any_of_them)
+
+
+def test_decisions_about_a_task_are_those_of_the_run_that_is_named(
+    client: TestClient, tasks: list[int]
+) -> None:
+    post(client, f"/v1/tasks/{tasks[0]}/approve", **ANN)
+    other = start_run(client, new=True)
+
+    assert len(get(client, "/v1/runs/1/decisions", task=tasks[0])["items"]) == 1
+    assert get(client, f"/v1/runs/{other}/decisions", task=tasks[0])["items"] == []
+
+
 def test_what_is_wrong_with_a_request_is_said_in_one_line(
     client: TestClient, tasks: list[int]
 ) -> None:

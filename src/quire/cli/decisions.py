@@ -96,10 +96,18 @@ def undo(
     decision: Annotated[
         int | None, option("N", "The decision that is meant, if not the last.", "--decision")
     ] = None,
+    bulk: Annotated[
+        int | None, option("N", "All that was decided at once with decision N.", "--bulk")
+    ] = None,
     who: Reviewer = None,
     as_json: AsJson = False,
 ) -> None:
     """Take back the last decision about a result: what stood before stands again."""
+    if bulk is not None:
+        if task is not None or decision is not None:
+            raise UsageError("--bulk names all that is taken back", "leave the rest out")
+        _undo_bulk(context, bulk, who, as_json=as_json)
+        return
     if task is None:
         raise UsageError(
             "name the task whose last decision is taken back: quire undo TASK",
@@ -114,3 +122,12 @@ def undo(
             f" `quire retry {result.run_id} --stale` asks them again"
         )
     print_outcome(context, as_json, result, *lines)
+
+
+def _undo_bulk(context: typer.Context, decision: int, who: str | None, *, as_json: bool) -> None:
+    """Take back all that was decided at once, and say what was left."""
+    with engine_for(context) as engine:
+        result = engine.review.undo_bulk(decision, reviewer_name(engine, who))
+    said = f"{quantity(result.decided, 'decision')} undone"
+    left = f"; {result.skipped:,} stay: somebody is at them or has decided since"
+    print_outcome(context, as_json, result, said + (left if result.skipped else ""))

@@ -163,4 +163,7 @@ def _decide_all(
     result = engine.review.decide_bulk(run, move, chosen, who, note=why or "")
     said = f"{move}: {quantity(result.decided, 'result')} of run {run}"
     skipped = f"; {result.skipped:,} changed meanwhile or are held by others"
-    print_outcome(context, as_json, result, said + (skipped if result.skipped else ""))
+    lines = [said + (skipped if result.skipped else "")]
+    if result.decided:
+        lines.append(f"`quire undo --bulk {result.decision}` takes all of it back")
+    print_outcome(context, as_json, result, *lines)

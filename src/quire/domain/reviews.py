@@ -357,6 +357,7 @@ class ReviewDecision:
     undoes: int | None
     undone_by: int | None
     command: str | None
+    bulk: int | None = None  # the first of those that were made at once with it; None: made alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -444,3 +445,4 @@ class BulkResult:
     decided: int
     skipped: int  # changed meanwhile, or held by others
     changed: bool  # false: the same command was carried out before
+    decision: int | None = None  # the first of them: by it all can be taken back

@@ -1,6 +1,6 @@
 """Embedders: who ranks passages for each stage of an order, found and checked before it begins."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from quire.domain.embeddings import LOCAL, RANKERS
@@ -20,12 +20,7 @@ def with_embedders(settings: Settings, order: Order) -> Order:
     """The order with every model of embeddings found, and named in full."""
     wanted = order.policy.policy.embedder
     named = [stage.policy.get("embedder") for stage in order.recipe.stages]
-    names = dict.fromkeys([wanted, *(str(name) for name in named if name is not None)])
-    if LOCAL in names and not embeddings_installed():
-        raise UsageError(
-            "embedder = local needs embeddings on this machine", "pip install 'quire[compress]'"
-        )
-    found = {name: _find_embedder(settings, name) for name in names if name not in RANKERS}
+    found = find_embedders(settings, [wanted, *(str(name) for name in named if name is not None)])
     if not found:
         return order
     full = {name: facts.name for name, facts in found.items()}
@@ -36,6 +31,16 @@ def with_embedders(settings: Settings, order: Order) -> Order:
         recipe=_recipe_naming(order.recipe, full),
         embedders=tuple(unique.values()),
     )
+
+
+def find_embedders(settings: Settings, names: Iterable[str]) -> dict[str, ModelFacts]:
+    """The models of embeddings that are named; what nobody could rank with is refused."""
+    named = dict.fromkeys(names)
+    if LOCAL in named and not embeddings_installed():
+        raise UsageError(
+            "embedder = local needs embeddings on this machine", "pip install 'quire[compress]'"
+        )
+    return {name: _find_embedder(settings, name) for name in named if name not in RANKERS}
 
 
 def refuse_as_answerer(facts: ModelFacts) -> None:

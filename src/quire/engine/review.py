@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
+from uuid import uuid4
 
 from quire.domain.audits import AuditHead, AuditItem, AuditMark, AuditReport
 from quire.domain.data import Json
@@ -43,6 +44,7 @@ from quire.review.audit import (
     start_audit,
 )
 from quire.review.bulk import BulkOrder, decide_bulk, preview_bulk
+from quire.review.bulk_undo import BulkUndoOrder, undo_bulk
 from quire.review.inbox import count_inbox, inbox_page
 from quire.review.item_view import NEWEST, must_get_row, review_item
 from quire.review.leases import Reviewer, give_back_items, hold_item, renew_items, take_items
@@ -200,7 +202,7 @@ class ReviewAdmin:
             if task is None:
                 found = tx.reviews.decisions_of_run(RunId(run), before, limit)
             else:
-                found = tx.reviews.decisions_of_task(TaskId(task), before, limit)
+                found = tx.reviews.decisions_of_task(RunId(run), TaskId(task), before, limit)
         more = str(found[-1].id) if len(found) == limit else None
         return DecisionPage(decisions=tuple(found), next=more)
 
@@ -235,11 +237,20 @@ class ReviewAdmin:
         command: str | None = None,
     ) -> BulkResult:
         """Approve or reject all that a filter takes; the same command twice acts once."""
-        order = BulkOrder(ReviewMove(move), chosen, who, note, command)
+        mark = command or uuid4().hex
+        order = BulkOrder(ReviewMove(move), chosen, who, note, command, mark)
         context = self._context
         return decide_bulk(
             context.ledger, lambda tx: self._spec(tx, run), order, context.runtime.now
         )
+
+    def undo_bulk(
+        self, decision: int, who: str, *, run: int | None = None, command: str | None = None
+    ) -> BulkResult:
+        """Take back all that was decided at once with one decision, as far as it stands."""
+        order = BulkUndoOrder(decision, who, command, run)
+        context = self._context
+        return undo_bulk(context.ledger, self._spec, order, context.runtime.now)
 
     def start_audit(
         self,
@@ -309,7 +320,8 @@ class ReviewAdmin:
         def decide(tx: Transaction) -> DecisionResult:
             row = must_get_row(tx, TaskId(task))
             outcome = act(tx, read_run_spec(tx, row.run_id, self._context.registry))
-            (last,) = tx.reviews.decisions_of_task(TaskId(task), NEWEST, 1) or (None,)
+            about = (row.run_id, TaskId(task))
+            (last,) = tx.reviews.decisions_of_task(*about, NEWEST, 1) or (None,)
             return DecisionResult(
                 run_id=outcome.run_id,
                 stage=outcome.stage,

@@ -9,9 +9,11 @@ from dataclasses import replace
 from quire.domain.access import PolicyChange
 from quire.domain.data import Json
 from quire.domain.errors import SettingsInvalid, UsageError
-from quire.domain.policy import SourcedPolicy
+from quire.domain.policy import Policy, SourcedPolicy
 from quire.engine.context import EngineContext
+from quire.engine.embedders import find_embedders
 from quire.ledger.ledger import Transaction
+from quire.pipeline.calls.limit_profiles import find_profile
 from quire.recipes.policy_layers import resolve_policy
 from quire.recipes.setting_rules import POLICY_ALIASES, POLICY_RULES, nearest_name
 from quire.settings import Settings
@@ -71,7 +73,9 @@ class WorkspacePolicy:
                 if own.get(name) != value:
                     own[name] = value
                     tx.access.add_policy_change(name, value, who, now)
-            return self._resolve(own).as_json()  # a mistake undoes all of it
+            resolved = self._resolve(own)
+            self._check_names(tx, resolved.policy, own)
+            return resolved.as_json()  # a mistake undoes all of it
 
     def history(self, before: int = LARGEST, limit: int = 50) -> list[PolicyChange]:
         """Who decided what, the newest first."""
@@ -89,6 +93,13 @@ class WorkspacePolicy:
                 fix="raise max_calls, or lower max_tries",
             )
         return resolved
+
+    def _check_names(self, tx: Transaction, policy: Policy, own: Mapping[str, Json]) -> None:
+        """Refuse to decide for what is not there: no run could begin."""
+        if own.get("limits") is not None:
+            find_profile(tx, policy)
+        if own.get("embedder") is not None:
+            find_embedders(self._context.settings, [policy.embedder])
 
 
 def _known_name(key: str) -> str:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import NamedTuple
 
 from quire.domain.errors import IllegalMove, UsageError
-from quire.domain.ids import ResultId, TaskId
+from quire.domain.ids import ResultId, RunId, TaskId
 from quire.domain.reviews import BulkPreview, BulkResult, InboxFilter, RejectCost
 from quire.domain.states import ReviewMove, ReviewState
 from quire.ledger.ledger import Ledger, Transaction
@@ -101,6 +101,12 @@ class BulkOrder(NamedTuple):
     who: str
     note: str
     command: str | None
+    mark: str | None = None  # what its decisions share; None: the command
+
+    @property
+    def bulk(self) -> str | None:
+        """What all decisions of this order share."""
+        return self.mark or self.command
 
 
 def decide_bulk(
@@ -116,7 +122,7 @@ def decide_bulk(
         raise UsageError("say what is wrong with them: the model is told so when it is asked again")
     with ledger.snapshot() as tx:
         if order.command is not None and tx.controls.has_command(order.command):
-            return BulkResult(decided=0, skipped=0, changed=False)
+            return _result(tx, order, read_spec(tx).run_id, (0, 0), changed=False)
         spec = read_spec(tx)
         chosen = [
             ChosenResult(match.entry.task_id, match.entry.result_id, _review_of(match.detail))
@@ -133,7 +139,17 @@ def decide_bulk(
             ledger,
             lambda tx: register_command(tx, spec.run_id, order.move, now(), order.command),
         )
-    return BulkResult(decided=decided, skipped=len(chosen) - decided, changed=True)
+    with ledger.snapshot() as tx:
+        return _result(tx, order, spec.run_id, (decided, len(chosen) - decided), changed=True)
+
+
+def _result(
+    tx: Transaction, order: BulkOrder, run: RunId, counts: tuple[int, int], *, changed: bool
+) -> BulkResult:
+    """What became of an order: how many were decided and skipped, and what takes them back."""
+    first = None if order.bulk is None else tx.reviews.first_of_bulk(run, order.bulk)
+    decided, skipped = counts
+    return BulkResult(decided=decided, skipped=skipped, changed=changed, decision=first)
 
 
 def _review_of(detail: InboxDetail) -> Review:
@@ -158,7 +174,7 @@ def _decide_group(
         if found is None or _review_of(found) != result.review:
             continue
         command = order.command and f"{order.command}/{result.task_id}"
-        request = DecisionRequest(order.who, now, command, order.note)
+        request = DecisionRequest(order.who, now, command, order.note, bulk=order.bulk)
         with suppress(IllegalMove):  # somebody is at it, or decided meanwhile: nothing is written
             if order.move == ReviewMove.APPROVE:
                 outcome = approve(tx, spec, result.task_id, request)

@@ -74,7 +74,7 @@ def review_item(tx: Transaction, spec: RunSpec, task: TaskId, now: datetime) -> 
         score=None if row.score is None else row.score / THOUSAND,
         reasons=reasons_from_bits(row.reasons or 0),
         versions=tuple(map(_to_version, tx.inbox.versions_of_task(task, MOST_VERSIONS))),
-        decisions=tuple(tx.reviews.decisions_of_task(task, NEWEST, MOST_DECISIONS)),
+        decisions=tuple(tx.reviews.decisions_of_task(row.run_id, task, NEWEST, MOST_DECISIONS)),
         reject_cost=reject_cost(tx, spec, stage.name, [task]),
         held_by=lease.who if lease else None,
         held_until=lease.until if lease else None,

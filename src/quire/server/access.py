@@ -134,9 +134,9 @@ def refusal_of_request(request: Request) -> str:
     """Why a request is refused whoever sent it; empty: it is not."""
     settings = site_of(request).settings
     host = request.headers.get("host", "")
-    name = host if host.endswith("]") else host.rpartition(":")[0] or host
-    if name not in settings.host_names:
-        return f"this server is not called {name or 'nothing'}"
+    name, port = _host_parts(host)
+    if name not in settings.host_names or not (port.isascii() and port.isdecimal()):
+        return f"this server is not called {host or 'nothing'}"
     if request.method in SAFE_METHODS:
         return ""
     origin = request.headers.get("origin")
@@ -145,3 +145,9 @@ def refusal_of_request(request: Request) -> str:
     if request.headers.get("sec-fetch-site", "none") not in _OWN_PAGES:
         return "this request comes from a page of another site"
     return ""
+
+
+def _host_parts(host: str) -> tuple[str, str]:
+    """The name and the port of a Host header; without a port it is the usual one."""
+    name, _, port = host.rpartition(":")
+    return (host, "80") if not name or host.endswith("]") else (name, port)

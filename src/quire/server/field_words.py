@@ -58,6 +58,7 @@ FIELD_WORDS = {
     "current": "It is the one that stands.",
     "cursor": "Where to go on.",
     "data": "The accepted data.",
+    "bulk": "The first of the decisions made at once with it; null: made alone.",
     "decided": "How many are decided.",
     "decision": "The number of the decision; null: none, or the newest.",
     "decisions": "Every decision about it, the newest first.",

@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlencode
@@ -229,8 +229,18 @@ def show_decisions(
         decisions=[_decision_view(decision) for decision in page.decisions],
         next=page.next,
         cursor=cursor,
+        bulks=_newest_of_bulks(page.decisions),
         may_decide=principal.role >= AccessRole.REVIEWER,
     )
+
+
+def _newest_of_bulks(decisions: Sequence[ReviewDecision]) -> set[int]:
+    """Of what was decided at once, the newest decision on a page that stands."""
+    newest: dict[int, int] = {}
+    for decision in decisions:
+        if decision.bulk is not None and decision.undone_by is None:
+            newest.setdefault(decision.bulk, decision.id)
+    return set(newest.values())
 
 
 def _add(words: str, order: str, field: str, value: str) -> str:

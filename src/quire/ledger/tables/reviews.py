@@ -51,6 +51,7 @@ class NewDecision(NamedTuple):
     after_data: str | None  # JSON
     undoes: int | None
     command: str | None
+    bulk: str | None = None  # what all that is decided at once shares
 
 
 class UndoableDecision(NamedTuple):
@@ -105,6 +106,7 @@ class Reviews(Table):
             before_task=task,
             undoes=decision.undoes,
             command=decision.command,
+            bulk=decision.bulk and storable_text(decision.bulk),
         )
 
     def last_decision(self, task: TaskId) -> int | None:
@@ -115,15 +117,30 @@ class Reviews(Table):
         """A decision by its number."""
         return self._one(UndoableDecision._make, "decision_to_undo", id=decision)
 
-    def decisions_of_task(self, task: TaskId, before: int, limit: int) -> list[ReviewDecision]:
-        """Decisions about a task, the newest first, before one."""
-        rows = self._run("decisions_of_task", task=task, before=before, limit=limit)
+    def decisions_of_task(
+        self, run: RunId, task: TaskId, before: int, limit: int
+    ) -> list[ReviewDecision]:
+        """Decisions about a task of a run, the newest first, before one."""
+        about = {"run": run, "task": task}
+        rows = self._run("decisions_of_task", **about, before=before, limit=limit)
         return [_to_decision(row) for row in rows]
 
     def decisions_of_run(self, run: RunId, before: int, limit: int) -> list[ReviewDecision]:
         """Decisions about a run's results, the newest first, before one."""
         rows = self._run("decisions_of_run", run=run, before=before, limit=limit)
         return [_to_decision(row) for row in rows]
+
+    def bulk_of_decision(self, decision: int) -> tuple[RunId, str | None] | None:
+        """The run of a decision, and what it shares with those that were made at once with it."""
+        return self._one(lambda row: (row[0], row[1]), "bulk_of_decision", id=decision)
+
+    def first_of_bulk(self, run: RunId, bulk: str) -> int | None:
+        """The first of the decisions that were made at once."""
+        return self._one(itemgetter(0), "first_of_bulk", run=run, bulk=storable_text(bulk))
+
+    def standing_of_bulk(self, run: RunId, bulk: str) -> list[tuple[int, TaskId]]:
+        """Decisions that were made at once and stand, each with its task."""
+        return [(row[0], row[1]) for row in self._run("standing_of_bulk", run=run, bulk=bulk)]
 
     def supersede_result(self, result: ResultId, now: datetime) -> bool:
         """Let a result make way, whoever confirmed it."""
@@ -210,9 +227,8 @@ def _to_lease(row: Row) -> ReviewLease:
 
 
 def _to_decision(row: Row) -> ReviewDecision:
-    number, run, stage, task, move, who, at, note, before, after, was, became, undoes, by, name = (
-        row
-    )
+    number, run, stage, task, move, who, at, note, before, after, was, became, *rest = row
+    undoes, by, name, bulk = rest
     return ReviewDecision(
         id=number,
         run_id=run,
@@ -229,4 +245,5 @@ def _to_decision(row: Row) -> ReviewDecision:
         undoes=undoes,
         undone_by=by,
         command=name,
+        bulk=bulk,
     )

@@ -14,6 +14,7 @@ from quire.domain.ids import RunId
 from quire.domain.models import Limits, ModelFacts
 from quire.domain.policy import Policy
 from quire.ledger.ledger import Transaction
+from quire.ledger.tables.limit_profiles import ProfileVersion
 from quire.pipeline.contexts import Contexts, LaneContext
 
 READ_PROFILES_AFTER = timedelta(seconds=5)
@@ -49,10 +50,8 @@ def model_limits(tx: Transaction, facts: ModelFacts, policy: Policy) -> Limits:
     return overlay_limits(facts.limits, read_profiles(tx).get((policy.limits, facts.name)))
 
 
-def keep_run_limits(
-    tx: Transaction, run: RunId, policy: Policy, models: Iterable[ModelFacts]
-) -> None:
-    """Write down which version a run begins with; a profile that nobody made is refused."""
+def find_profile(tx: Transaction, policy: Policy) -> list[ProfileVersion]:
+    """The newest version of a policy's profile for each model; one that nobody made is refused."""
     newest = tx.limit_profiles.newest_limit_profiles()
     versions = [item for item in newest if item.profile == policy.limits]
     if not versions and policy.limits != Policy().limits:
@@ -60,6 +59,14 @@ def keep_run_limits(
             f"there is no limit profile {policy.limits}",
             f"`quire limits set MODEL --requests N --profile {policy.limits}` makes it",
         )
+    return versions
+
+
+def keep_run_limits(
+    tx: Transaction, run: RunId, policy: Policy, models: Iterable[ModelFacts]
+) -> None:
+    """Write down which version a run begins with; a profile that nobody made is refused."""
+    versions = find_profile(tx, policy)
     names = {model.name for model in models}
     for version in versions:
         if version.model in names:

@@ -19,6 +19,7 @@ class DecisionRequest(NamedTuple):
     command: str | None = None
     note: str = ""
     seen: int | None = None  # the result that was looked at; None: nobody says
+    bulk: str | None = None  # what all that is decided at once shares
 
     @property
     def reviewer(self) -> str:
@@ -62,6 +63,7 @@ def keep_decision(
         after_data=after and after[1],
         undoes=undoes,
         command=request.command,
+        bulk=request.bulk,
     )
     stood = json.dumps(before.task._asdict(), ensure_ascii=False)
     number = tx.reviews.add_review(decision, before, stood, request.now)

@@ -43,15 +43,18 @@ def undo(
     decision: int | None = None,
 ) -> DecisionOutcome:
     """Take back the last decision about a task's result, or say why it cannot be."""
-    begun = register_command(tx, spec.run_id, ReviewMove.UNDO, request.now, request.command)
+    tx.runs.lock_run(spec.run_id)
     found = tx.controls.get_task_for_decision(task)
     assert found is not None  # its run was found by it
-    if not begun:
-        return DecisionOutcome(spec.run_id, spec.stages[found.stage_id].name, changed=False)
+    repeated = DecisionOutcome(spec.run_id, spec.stages[found.stage_id].name, changed=False)
+    if request.command is not None and tx.controls.has_command(request.command):
+        return repeated
     check_not_held(tx, task, request)
     taken_back = _decision_to_undo(tx, task, decision)
     before = read_standing(tx, task)
     _check_restorable(tx, taken_back, before)
+    if not register_command(tx, spec.run_id, ReviewMove.UNDO, request.now, request.command):
+        return repeated  # only now: what is refused leaves its command to be given again
     if before.result_id is not None:
         withdraw_critics(tx, before.result_id)
     if taken_back.move == ReviewMove.APPROVE:

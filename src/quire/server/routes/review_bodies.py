@@ -122,6 +122,7 @@ class DecisionBody(_Shown):
     after: Data
     undoes: int | None
     undone_by: int | None
+    bulk: int | None
 
 
 class DecisionPageBody(BaseModel):
@@ -245,6 +246,7 @@ class BulkResultBody(_Shown):
     decided: int
     skipped: int
     changed: bool
+    decision: int | None
 
 
 class WhoBody(Body):
@@ -294,6 +296,13 @@ class UndoBody(WhoBody):
     """Which decision is taken back; none named: the newest about this result."""
 
     decision: int | None = Field(None, ge=1, le=LARGEST)
+
+
+class UndoBulkBody(WhoBody):
+    """Any of the decisions that were made at once: all of them are taken back."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"who": "Ann", "decision": 17}]})
+    decision: int = Field(ge=1, le=LARGEST)
 
 
 class NextBody(WhoBody):

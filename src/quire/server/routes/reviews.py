@@ -31,6 +31,7 @@ from quire.server.routes.review_bodies import (
     RejectBody,
     TasksBody,
     UndoBody,
+    UndoBulkBody,
     WhoBody,
 )
 
@@ -255,6 +256,20 @@ def decide_bulk(
         command=command,
     )
     return BulkResultBody.model_validate(decided)
+
+
+@router.post("/v1/runs/{run}/bulk/undo")
+def undo_bulk(
+    run: Number,
+    body: UndoBulkBody,
+    principal: Reviewer,
+    engine: AskedEngine,
+    command: CommandId = None,
+) -> BulkResultBody:
+    """Take back all that was decided at once with a decision; what was overtaken stays."""
+    who = reviewer_name(principal, body.who)
+    undone = engine.review.undo_bulk(body.decision, who, run=run, command=command)
+    return BulkResultBody.model_validate(undone)
 
 
 @router.get("/v1/runs/{run}/decisions")

@@ -4,7 +4,7 @@
 // sent behind (decision_queue.js), and what the server refuses comes back with the reason.
 
 import { api, attempt, changeQuery, isTyping, tell } from "/static/quire.js";
-import { openBulk } from "/static/review_bulk.js";
+import { hasBulk, openBulk, tellOfBulk, undoBulk } from "/static/review_bulk.js";
 import { DecisionQueue } from "/static/decision_queue.js";
 import { makeEditor } from "/static/review_editor.js";
 import { ReviewItems } from "/static/review_items.js";
@@ -25,6 +25,7 @@ const items = new ReviewItems(Number(root.dataset.run), reviewer, mayDecide);
 const queue = new DecisionQueue(`review ${root.dataset.run}`, showSaving);
 const drafts = new Map(); // task -> an editor that was left with changes
 const history_ = []; // tasks that were decided here, the last at the end
+const numbers = new Map(); // of their decisions, as the server said
 let open = null; // task
 let editor = null;
 let left = Number(root.dataset.left);
@@ -91,7 +92,7 @@ function showActs(article, line) {
   const decided = article.dataset.review !== "unreviewed" || line.dataset.review !== "unreviewed";
   const rejected = line.dataset.review === "rejected" || article.dataset.review === "rejected";
   const gone = Boolean(why) || !mayDecide;
-  const off = { approve: gone || decided, edit: gone || rejected, reject: gone || rejected, skip: gone || decided, undo: !mayDecide || !(history_.length || article.dataset.undoable) };
+  const off = { approve: gone || decided, edit: gone || rejected, reject: gone || rejected, skip: gone || decided, undo: !mayDecide || !(history_.length || hasBulk() || article.dataset.undoable) };
   for (const way of ["next", "previous"]) for (const one of root.querySelectorAll(`[data-act="${way}"]`)) one.disabled = false;
   for (const [act, is] of Object.entries(off)) for (const one of root.querySelectorAll(`[data-act="${act}"]`)) one.disabled = is;
   const cost = root.querySelector(".cost");
@@ -159,7 +160,7 @@ function showNothing() {
 
 // Without an item nothing can be decided; what was decided here can be taken back.
 function turnOff() {
-  for (const one of root.querySelectorAll(".acts [data-act]")) one.disabled = one.dataset.act !== "undo" || !history_.length;
+  for (const one of root.querySelectorAll(".acts [data-act]")) one.disabled = one.dataset.act !== "undo" || !(history_.length || hasBulk());
 }
 
 let prefetching = null;
@@ -269,7 +270,7 @@ function decide(move, body, event) {
   settleLine(lineOf(task), PAST[move], "by you");
   if (wanted) count(-1, lineOf(task));
   queue.push(task, move, { ...reviewer.body, ...seen(article), ...body }).then(
-    () => { if (open !== task) items.forget(task); },
+    (done) => { numbers.set(task, done?.decision); if (open !== task) items.forget(task); },
     (error) => bringBack(task, move, error, wanted),
   );
   goOn(event);
@@ -338,7 +339,8 @@ async function save(event) {
   form.inert = true;
   form.setAttribute("aria-busy", "true");
   try {
-    await queue.push(task, "edit", { ...reviewer.body, ...seen(items.get(task)), changes });
+    const done = await queue.push(task, "edit", { ...reviewer.body, ...seen(items.get(task)), changes });
+    numbers.set(task, done?.decision);
   } catch (error) {
     form.inert = false;
     form.removeAttribute("aria-busy");
@@ -398,14 +400,18 @@ function skip(event) {
   goOn(event);
 }
 
+// The last decision of this page is taken back, or the one that the open item shows; never one that nobody saw.
 async function undo() {
+  if (!history_.length && hasBulk()) { await undoBulk(reviewer); return; }
   const article = open ? items.get(open) : null;
   const task = history_.pop() ?? (article?.dataset.undoable ? open : null);
   if (!task) { tell("nothing was decided on this page since it was opened: Decisions takes back what was decided before"); return; }
   await queue.idle();
   const before = lineOf(task)?.dataset.review;
-  const done = await attempt(() => queue.push(task, "undo", { ...reviewer.body }));
+  const decision = numbers.get(task) ?? Number(items.get(task)?.dataset.undoable);
+  const done = await attempt(() => queue.push(task, "undo", { ...reviewer.body, ...(decision ? { decision } : {}) }));
   if (!done) return;
+  numbers.delete(task); // an older one may be next
   if (before !== "unreviewed") count(1, lineOf(task));
   await reopen(task);
   tell(`the decision about #${task} is taken back`);
@@ -527,4 +533,5 @@ async function begin() {
   root.dataset.ready = "1";
 }
 
+tellOfBulk(reviewer);
 attempt(begin);

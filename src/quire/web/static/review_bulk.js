@@ -97,7 +97,7 @@ async function decide(run, reviewer, move) {
   const done = await attempt(() => api("POST", `/v1/runs/${run}/bulk`, body, actKey()));
   if (!done) { await look(run); return; }
   const skipped = done.skipped ? `, ${done.skipped.toLocaleString("en")} left: others are at them, or they changed` : "";
-  sessionStorage.setItem("after bulk", `${done.decided.toLocaleString("en")} ${move === "approve" ? "approved" : "rejected"}${skipped}`);
+  leave(`${done.decided.toLocaleString("en")} ${move === "approve" ? "approved" : "rejected"}${skipped}`, done.decided ? { run, decision: done.decision } : null);
   const place = new URL(location.href);
   place.searchParams.delete("item");
   if (done.skipped) place.searchParams.set("filter", filter);
@@ -105,9 +105,31 @@ async function decide(run, reviewer, move) {
   location.assign(place);
 }
 
-const said = sessionStorage.getItem("after bulk");
-if (said) {
-  sessionStorage.removeItem("after bulk");
+// What is told when the page is there again, and the decision that can be taken back then.
+const leave = (words, made) => sessionStorage.setItem("bulk decided", JSON.stringify({ words, made }));
+
+const said = JSON.parse(sessionStorage.getItem("bulk decided") ?? "null");
+sessionStorage.removeItem("bulk decided");
+let made = said?.made ?? null; // the bulk that was decided last, as long as it is not taken back
+
+export const hasBulk = () => made !== null;
+
+export function tellOfBulk(reviewer) {
+  if (!said) return;
   const decisions = element("a", { href: location.pathname.replace(/review$/, "decisions") }, "Decisions");
-  tell(element("span", {}, `${said}; each can be taken back under `, decisions));
+  if (made) tell(element("span", {}, `${said.words}; each can be taken back under `, decisions), { undo: () => undoBulk(reviewer) });
+  else tell(said.words);
+}
+
+// Takes back all that was decided at once, as far as nobody has decided about it since.
+export async function undoBulk(reviewer) {
+  if (!made) return;
+  const { run, decision } = made;
+  made = null;
+  const body = { ...reviewer.body, decision };
+  const done = await attempt(() => api("POST", `/v1/runs/${run}/bulk/undo`, body, actKey()));
+  if (!done) return;
+  const kept = done.skipped ? `, ${done.skipped.toLocaleString("en")} stay: somebody is at them or has decided since` : "";
+  leave(`${done.decided.toLocaleString("en")} taken back${kept}`, null);
+  location.reload();
 }

@@ -1,7 +1,7 @@
 -- name: add_review
 -- One decision of a person; what it found is kept with it, so that it can be taken back.
-INSERT INTO reviews (workspace_id, run_id, stage_id, task_id, move, who, at, note, before_result_id, after_result_id, before_data, after_data, before_review, before_reviewer, before_reviewed_at, before_task, undoes, command)
-SELECT t.workspace_id, t.run_id, t.stage_id, t.id, :move, :who, :now, :note, :before_result, :after_result, :before_data, :after_data, :before_review, :before_reviewer, :before_reviewed_at, :before_task, CAST(:undoes AS INTEGER), :command
+INSERT INTO reviews (workspace_id, run_id, stage_id, task_id, move, who, at, note, before_result_id, after_result_id, before_data, after_data, before_review, before_reviewer, before_reviewed_at, before_task, undoes, command, bulk)
+SELECT t.workspace_id, t.run_id, t.stage_id, t.id, :move, :who, :now, :note, :before_result, :after_result, :before_data, :after_data, :before_review, :before_reviewer, :before_reviewed_at, :before_task, CAST(:undoes AS INTEGER), :command, :bulk
 FROM tasks t WHERE t.workspace_id = :workspace AND t.id = :task RETURNING id
 
 -- name: standing_of_task
@@ -39,15 +39,29 @@ ORDER BY r.id DESC LIMIT 1
 
 -- name: decisions_of_task
 SELECT v.id, v.run_id, s.name, v.task_id, v.move, v.who, v.at, v.note, v.before_result_id, v.after_result_id, v.before_data, v.after_data, v.undoes,
-    (SELECT u.id FROM reviews u WHERE u.workspace_id = :workspace AND u.undoes = v.id), v.command
+    (SELECT u.id FROM reviews u WHERE u.workspace_id = :workspace AND u.undoes = v.id), v.command,
+    (SELECT min(b.id) FROM reviews b WHERE b.workspace_id = :workspace AND b.run_id = v.run_id AND b.bulk = v.bulk)
 FROM reviews v JOIN stages s ON s.id = v.stage_id
-WHERE v.workspace_id = :workspace AND v.task_id = :task AND v.id < :before ORDER BY v.id DESC LIMIT :limit
+WHERE v.workspace_id = :workspace AND v.run_id = :run AND v.task_id = :task AND v.id < :before ORDER BY v.id DESC LIMIT :limit
 
 -- name: decisions_of_run
 SELECT v.id, v.run_id, s.name, v.task_id, v.move, v.who, v.at, v.note, v.before_result_id, v.after_result_id, v.before_data, v.after_data, v.undoes,
-    (SELECT u.id FROM reviews u WHERE u.workspace_id = :workspace AND u.undoes = v.id), v.command
+    (SELECT u.id FROM reviews u WHERE u.workspace_id = :workspace AND u.undoes = v.id), v.command,
+    (SELECT min(b.id) FROM reviews b WHERE b.workspace_id = :workspace AND b.run_id = v.run_id AND b.bulk = v.bulk)
 FROM reviews v JOIN stages s ON s.id = v.stage_id
 WHERE v.workspace_id = :workspace AND v.run_id = :run AND v.id < :before ORDER BY v.id DESC LIMIT :limit
+
+-- name: bulk_of_decision
+-- The run of a decision, and what it shares with all that were made at once with it.
+SELECT v.run_id, v.bulk FROM reviews v WHERE v.workspace_id = :workspace AND v.id = :id
+
+-- name: first_of_bulk
+SELECT min(v.id) FROM reviews v WHERE v.workspace_id = :workspace AND v.run_id = :run AND v.bulk = :bulk
+
+-- name: standing_of_bulk
+-- The decisions of a bulk that nobody has taken back.
+SELECT v.id, v.task_id FROM reviews v WHERE v.workspace_id = :workspace AND v.run_id = :run AND v.bulk = :bulk
+  AND NOT EXISTS (SELECT 1 FROM reviews u WHERE u.workspace_id = :workspace AND u.undoes = v.id) ORDER BY v.id
 
 -- name: supersede_result
 -- A result that makes way for what stood before a decision, whoever confirmed it.

@@ -1,6 +1,6 @@
 -- All tables of a new SQLite ledger. The migrations make the same, one after the other, which takes
 -- six times as long. Written by `make docs`, and compared with them by a test: never edited.
--- version: 44
+-- version: 45
 
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY,
@@ -660,7 +660,7 @@ CREATE TABLE reviews (
     before_reviewed_at INTEGER,
     before_task TEXT,
     undoes INTEGER REFERENCES reviews (id),
-    command TEXT,
+    command TEXT, bulk TEXT,
     CHECK ((undoes IS NOT NULL) = (move = 'undo'))
 ) STRICT;
 
@@ -756,3 +756,5 @@ CREATE UNIQUE INDEX credentials_kept ON credentials (workspace_id, provider, per
 CREATE INDEX requests_lane ON requests ((lane_id + 0), id);
 
 CREATE INDEX results_scored ON results (stage_id, review_state, critic_score, id) WHERE superseded_at IS NULL AND review_rank IS NOT NULL AND critic_score IS NOT NULL;
+
+CREATE INDEX reviews_bulk ON reviews (run_id, bulk, id) WHERE bulk IS NOT NULL;
