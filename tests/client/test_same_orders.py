@@ -99,6 +99,7 @@ def order_runs(workbench: Workbench, folder: Path) -> list[object]:
             {"schema": "clause", "wallet": "none", "new": True},
             {"schema": "none"},
             {"recipe": "none"},
+            {"schema": "clause", "budget_usd": "0,5"},
         )
     ]
     return [planned, ended, [run.id for run in runs], refused]
@@ -108,7 +109,7 @@ def steer(workbench: Workbench, folder: Path) -> list[object]:
     over = workbench.ingest(folder / "files" / "lease.md")
     run = workbench.run(recipe="summarise", model=MODEL, over=over, stop_after="summary", new=True)
     before = run.wait()
-    resumed = run.resume(budget_usd=3)
+    resumed = run.resume(budget_usd="$3.00")
     released = run.stop_after(None)
     after = run.wait()
     again = run.rerun("digest") if after.state == "finished" else 0
@@ -116,7 +117,11 @@ def steer(workbench: Workbench, folder: Path) -> list[object]:
     judged = [
         (found.stage, found.applied, found.counts, found.difference_count) for found in run.regate()
     ]
-    refused = [refusal(lambda: run.rerun("none")), refusal(lambda: run.waive(10**6))]
+    refused = [
+        refusal(lambda: run.rerun("none")),
+        refusal(lambda: run.waive(10**6)),
+        refusal(lambda: run.resume(budget_usd="much")),
+    ]
     return [before.standing, before.done, resumed, released, after.done, again, judged, refused]
 
 

@@ -34,6 +34,7 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "open_lanes": ({"now": 1}, "runs_running"),
     "count_queued_in_lane": ({"lane": 1, "limit": 16}, "requests_queued"),
     "unsent_packs": ({"ids": [FIRST + 1, FIRST + 2]}, ""),
+    "unsent_requests": ({"lane": 1}, "requests_queued"),
     "outdated_requests": ({"lane": 1, "version": 1}, "requests_queued"),
     "silent_workers": ({"before": 1}, "workers_alive"),
     "unknown_attempts": ({"before": 1, "limit": 1000}, "attempts_unknown"),

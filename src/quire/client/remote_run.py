@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from quire.client.remote_frames import check_frame, frame_from_parquet
 from quire.client.review_answers import decision, decision_result, inbox_line
 from quire.domain.data import Json
 from quire.domain.errors import Error, LedgerError, UsageError
-from quire.domain.pricing import DOLLAR, dollars
+from quire.domain.pricing import DOLLAR, dollars, from_usd, to_usd
 from quire.domain.quantities import quantity
 from quire.domain.regating import RegateExample, RegateReport
 from quire.domain.reviews import DecisionResult, InboxLine, ReviewDecision
@@ -87,6 +88,11 @@ class RemoteProgress:
 def hold_details(run: Mapping[str, Any]) -> tuple[str, ...]:
     """What holds a run, as its server says, a sentence each."""
     return tuple(hold["detail"] for hold in run["holds"]) if run["standing"] == "held" else ()
+
+
+def sent_dollars(amount: int | float | str | Decimal | None) -> float | None:
+    """An amount as a server takes it, written in any way that is understood here."""
+    return None if amount is None else to_usd(from_usd(amount))
 
 
 class RunHeldRemotely(HeldError):
@@ -204,8 +210,8 @@ class RemoteRun:
 
     def resume(self, *, budget_usd: Any = None, no_limit: bool = False) -> bool:
         """Go on, with another budget if one is given, beyond its limit if that is said."""
-        budget = None if budget_usd is None else float(budget_usd)
-        return bool(self._act("resume", {"budget_usd": budget, "no_limit": no_limit}))
+        body = {"budget_usd": sent_dollars(budget_usd), "no_limit": no_limit}
+        return bool(self._act("resume", body))
 
     def cancel(self) -> bool:
         """Ask for the end."""

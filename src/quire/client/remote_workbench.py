@@ -10,7 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 from quire.client.http_session import PIECE, HttpSession
-from quire.client.remote_run import RemoteRun, hold_details
+from quire.client.remote_run import RemoteRun, hold_details, sent_dollars
 from quire.client.sent_sources import find_files, is_kept_name, read_schema_source
 from quire.domain.data import Json
 from quire.domain.errors import UsageError
@@ -197,7 +197,7 @@ class RemoteWorkbench:
             "new": new,
             "max_cost_usd": max_cost_usd,
             "wallet": wallet,
-            "budget_usd": None if budget_usd is None else float(budget_usd),
+            "budget_usd": sent_dollars(budget_usd),
             "per": per,
             "block_types": list(block_types),
             "policy": policy,
