@@ -184,6 +184,32 @@ def test_models_are_compared_and_not_thrown_together(folder: Path) -> None:
     assert "Do models agree with each other?" in page.words
 
 
+def test_every_column_says_what_it_is(folder: Path) -> None:
+    text = (folder / "report.html").read_text()
+    cards = [card for card in text.split("<section class='card wide'>") if "<thead>" in card]
+    known = {
+        "Model",
+        "Models",
+        "Evidence",
+        "Divided",
+        "Truth",
+        "a/&lt;one&gt;",
+        "b/$two&amp;three$",
+    }
+    known |= {"{{footer}}"}  # the evidence's own table says what is in it
+
+    unsaid = []
+    for card in cards:
+        heads = set(re.findall(r"<th scope='col'>(.*?)</th>", card))
+        related = {
+            head for head in heads if head.split()[0] in ("Observability", "Discriminability")
+        }
+        unsaid += sorted(heads - set(re.findall(r"<dt>(.*?)</dt>", card)) - known - related)
+
+    assert unsaid == []
+    assert text.count("class='meanings'") == 9
+
+
 def test_every_bundle_leads_to_its_texts_verdicts_and_reasons(folder: Path) -> None:
     text = (folder / "report.html").read_text()
     page = _Page(text)
@@ -191,7 +217,8 @@ def test_every_bundle_leads_to_its_texts_verdicts_and_reasons(folder: Path) -> N
     assert {f"#bundle-{number}" for number in range(1, 6)} <= set(page.fetched)
     assert {f"Text number {number}." for number in range(5)} <= set(page.words)
     assert "=It shows signs." in page.words
-    assert page.tags.count("details") == 5 * (1 + 3)
+    columns = text.count("class='meanings'")
+    assert page.tags.count("details") == 5 * (1 + 3) + columns
 
 
 @pytest.mark.parametrize("models", [("simulated/a",), ("simulated/a", "other/b")])

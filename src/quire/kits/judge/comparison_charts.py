@@ -51,21 +51,27 @@ def comparison_charts(comparison: ExperimentComparison, question: Question) -> l
         if item.question == question.name:
             mark = _Mark(item.model, item.difference, item.simultaneous, bool(item.stands_out))
             contrasts.setdefault(contrast_label(comparison, item), []).append(mark)
-    drawn = [("levels", LEVELS, levels, question.is_alpha)]
-    drawn += [("contrasts", DIFFERENCES, contrasts, True)]
+    drawn = [("levels", LEVELS, levels), ("contrasts", DIFFERENCES, contrasts)]
     return [
         _chart(
-            f"{question.name}_{kind}", f"{question.title}: {kind}", note, list(rows.items()), zero
+            f"{question.name}_{kind}",
+            f"{question.title}: {kind}",
+            note,
+            list(rows.items()),
+            zero=rows is contrasts or question.is_alpha,
+            up_to_one=rows is levels,
         )
-        for kind, note, rows, zero in drawn
+        for kind, note, rows in drawn
         if rows
     ]
 
 
-def _chart(name: str, title: str, note: str, rows: Sequence[_Row], zero: bool) -> Chart:
+def _chart(
+    name: str, title: str, note: str, rows: Sequence[_Row], *, zero: bool, up_to_one: bool
+) -> Chart:
     models = list(dict.fromkeys(mark.model for _, found in rows for mark in found))
     step = max(0.34, 0.16 + 0.13 * len(models))
-    draw = partial(_draw_rows, rows, models, zero)
+    draw = partial(_draw_rows, rows, models, zero=zero, up_to_one=up_to_one)
     numbers = PlotNumbers(
         ("row", "model", *ESTIMATE_COLUMNS, "simultaneous_low", "simultaneous_high", "stands_out"),
         tuple(
@@ -78,7 +84,13 @@ def _chart(name: str, title: str, note: str, rows: Sequence[_Row], zero: bool) -
 
 
 def _draw_rows(
-    rows: Sequence[_Row], models: Sequence[str], zero: bool, axes: "Axes", theme: Theme
+    rows: Sequence[_Row],
+    models: Sequence[str],
+    axes: "Axes",
+    theme: Theme,
+    *,
+    zero: bool,
+    up_to_one: bool,
 ) -> None:
     for place, model in enumerate(models):
         shift = (place - (len(models) - 1) / 2) * 0.7 / max(1, len(models))
@@ -91,8 +103,8 @@ def _draw_rows(
         _draw_model(axes, theme, place, model, found)
     if zero:
         axes.axvline(0, color=theme.ink, linewidth=1)
-    else:
-        axes.set_xlim(min(0.0, axes.get_xlim()[0]), 1)
+    if up_to_one:
+        axes.set_xlim(min(0.0, axes.get_xlim()[0]), max(1.0, axes.get_xlim()[1]))
     axes.set_yticks(range(len(rows)), [label for label, _ in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(axis="x")

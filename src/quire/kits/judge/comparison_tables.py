@@ -9,7 +9,6 @@ from quire.kits.judge.comparison import ExperimentComparison, contrast_label, ex
 from quire.kits.judge.contrast_questions import QUESTIONS, Question
 from quire.kits.judge.contrasts import BY_EVIDENCE, BY_SAMPLE, Contrast
 from quire.kits.judge.intervals import Estimate
-from quire.kits.judge.report_tables import decimal, difference
 
 _PAIRINGS = {BY_EVIDENCE: "by piece", BY_SAMPLE: "by sample"}
 _HEAD = (
@@ -97,7 +96,7 @@ def level_table(comparison: ExperimentComparison, question: Question) -> str:
         [
             escape(labels[level.experiment]),
             escape(level.model),
-            decimal(level.figure.value or 0.0),
+            _decimal(level.figure.value or 0.0),
             _interval(level.figure, signed=False),
             _rests_on(level.figure),
         ]
@@ -129,9 +128,9 @@ def _cells(item: Contrast) -> list[str]:
     found = item.difference
     return [
         escape(item.model),
-        "–" if item.of_value is None else decimal(item.of_value),
-        "–" if item.against_value is None else decimal(item.against_value),
-        "–" if found.value is None else difference(found.value),
+        "–" if item.of_value is None else _decimal(item.of_value),
+        "–" if item.against_value is None else _decimal(item.against_value),
+        "–" if found.value is None else _difference(found.value),
         _interval(found),
         _interval(item.simultaneous),
         _rests_on(found),
@@ -150,5 +149,13 @@ def _rests_on(found: Estimate) -> str:
 def _interval(found: Estimate, *, signed: bool = True) -> str:
     if found.low is None or found.high is None:
         return "–"
-    form = difference if signed else decimal
+    form = _difference if signed else _decimal
     return f"{form(found.low)} to {form(found.high)}"
+
+
+def _decimal(value: float) -> str:
+    return f"{value:.3f}".replace("-", "−")
+
+
+def _difference(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−")

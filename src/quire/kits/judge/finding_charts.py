@@ -372,8 +372,8 @@ def _evidence_charts(
     yield Chart(
         "evidence",
         "Which evidence divides the models",
-        "Expected stage of each model on the bundles that divide them most (numbers as in the table"
-        " below), with 95 % intervals. Marks far apart: the models do not see the same in it.",
+        "Expected stage of each model on the bundles that divide them most (numbers as in the"
+        " table), with 95 % intervals. Marks far apart: the models do not see the same in it.",
         1.2 + 0.27 * len(shown),
         partial(_draw_evidence, shown, models, scale_size),
         PlotNumbers(

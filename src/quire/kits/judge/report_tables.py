@@ -6,6 +6,7 @@ from html import escape
 from quire.domain.quantities import quantity
 from quire.engine import render_table
 from quire.kits.judge.calibration import TRUTH
+from quire.kits.judge.column_meanings import MEANINGS
 from quire.kits.judge.display_bias import ALPHABET, BEGINNING, POSITION
 from quire.kits.judge.finding_charts import p_number, p_words
 from quire.kits.judge.findings import Findings
@@ -89,6 +90,7 @@ def figures_table(metrics: Metrics, method: str) -> str:
             for figures in metrics.by_model
         ],
         total=False,
+        meanings=MEANINGS["figures"],
     )
 
 
@@ -121,6 +123,7 @@ def within_table(findings: Findings) -> str:
             for item in findings.agreement.within
         ],
         total=False,
+        meanings=MEANINGS["within"],
     )  # fmt: skip
 
 
@@ -156,6 +159,7 @@ def between_table(metrics: Metrics, findings: Findings) -> str:
         ),
         rows,
         total=False,
+        meanings=MEANINGS["between"],
     )  # fmt: skip
 
 
@@ -192,6 +196,7 @@ def bias_table(findings: Findings) -> str:
         ("Model", "Tested", "p", "Adjusted", "χ²", "Favoured most", "Chosen", "Displayed"),
         rows,
         total=False,
+        meanings=MEANINGS["bias"],
     )
 
 
@@ -224,6 +229,7 @@ def drift_table(findings: Findings) -> str:
             for item in findings.drift
         ],
         total=False,
+        meanings=MEANINGS["drift"],
     )
 
 
@@ -254,6 +260,7 @@ def accuracy_table(findings: Findings) -> str:
             for item in findings.correctness
         ],
         total=False,
+        meanings=MEANINGS["accuracy"],
     )  # fmt: skip
 
 
@@ -278,6 +285,7 @@ def calibration_table(findings: Findings) -> str:
             for item in findings.calibration
         ],
         total=False,
+        meanings=MEANINGS["calibration"],
     )
 
 
@@ -306,6 +314,7 @@ def rubric_table(findings: Findings) -> str:
         ("Model", "Observability", "Discriminability", *heads),
         list(_rubric_rows(findings, known)),
         total=False,
+        meanings=MEANINGS["rubrics"],
     )
 
 
@@ -340,4 +349,5 @@ def refusal_table(findings: Findings) -> str:
             for item in findings.refusals
         ],
         total=False,
+        meanings=MEANINGS["refusals"],
     )
