@@ -123,6 +123,7 @@ ROLES: dict[str, AccessRole | None] = {
     "GET /experiments": VIEWER,
     "GET /experiments/{run}": VIEWER,
     "GET /experiments/{run}/{name}.svg": VIEWER,
+    "GET /experiments/{run}/files/{name}.{ending}": VIEWER,
     "POST /v1/runs/{run}/audits": REVIEWER,
     "GET /v1/runs/{run}/audits": VIEWER,
     "GET /v1/audits/{audit}": VIEWER,

@@ -83,6 +83,22 @@ def test_a_chart_is_a_picture_that_runs_nothing(client: TestClient, dark: bool) 
     assert ("#e8e8e6" in answer.text) == dark
 
 
+@pytest.mark.parametrize(
+    ("ending", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("csv", b"model,")]
+)
+def test_a_chart_and_its_numbers_are_taken_from_the_page(
+    client: TestClient, ending: str, begins: bytes
+) -> None:
+    address = f"/experiments/1/files/stage_distribution.{ending}"
+
+    answer = client.get(address)
+
+    assert f'href="{address}" download' in client.get("/experiments/1").text
+    assert answer.content.startswith(begins)
+    assert f"stage_distribution.{ending}" in answer.headers["content-disposition"]
+    assert client.get(f"{address}x").status_code == 404
+
+
 def test_what_is_no_experiment_and_what_is_no_chart_say_where_to_go(client: TestClient) -> None:
     other = client.get("/experiments/3", headers={"Accept": "text/html"})
     missing = client.get("/experiments/1/nothing.svg")

@@ -1,7 +1,7 @@
 """Run reports: what installed packages tell of the runs that are theirs, for pages to show."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -25,6 +25,8 @@ class ReportPicture(NamedTuple):
     width: int  # pixels
     height: int
     draw: Callable[[bool], bytes]  # SVG, for a dark page or a light one
+    files: Callable[[], Mapping[str, bytes]]  # by ending: pictures on white, the numbers behind
+    endings: tuple[str, ...]  # of these
 
 
 class ReportSection(NamedTuple):

@@ -27,6 +27,8 @@ MOST_AT_ONCE = 1_000  # tasks: whose report is made while one waits; of more it 
 # A picture is shown as a picture: opened by itself, its colours may stand in it, and nothing else.
 PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; sandbox"
 
+_KINDS = {"png": "image/png", "svg": "image/svg+xml", "csv": "text/csv; charset=utf-8"}
+
 
 class _KeptReport(NamedTuple):
     """A report, and how the run stood when it was made."""
@@ -110,6 +112,28 @@ def show_picture(
     return Response(
         drawn, media_type="image/svg+xml", headers={"Content-Security-Policy": PICTURE_POLICY}
     )
+
+
+@router.get("/experiments/{run}/files/{name}.{ending}")
+def download_chart(
+    request: Request,
+    principal: Viewer,
+    engine: AskedEngine,
+    run: RunNumber,
+    name: str,
+    ending: str,
+) -> Response:
+    """Hand out one chart of a report as a file: a picture on white, or the numbers behind it."""
+    reported = _find(request, principal, engine, run)
+    kept = _read_report(request, principal, engine, reported, waits=True)
+    picture = kept and kept.report.picture(name)
+    if not picture or ending not in picture.endings or ending not in _KINDS:
+        raise NotFound(f"the report of run {run} has no file {name!r}", f"/experiments/{run}")
+    headers = {
+        "Content-Security-Policy": PICTURE_POLICY,
+        "Content-Disposition": f'attachment; filename="{picture.name}.{ending}"',
+    }
+    return Response(picture.files()[ending], media_type=_KINDS[ending], headers=headers)
 
 
 def _find(request: Request, principal: Principal, engine: Engine, run: int) -> ReportedRun:

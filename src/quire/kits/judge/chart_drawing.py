@@ -52,6 +52,9 @@ class PlotNumbers(NamedTuple):
 ESTIMATE_COLUMNS = ("value", "low", "high", "observations", "clusters")
 
 
+FORMS = ("png", "svg", "csv")  # of the files of a chart
+
+
 class Chart(NamedTuple):
     """One picture of an experiment, not yet drawn."""
 

@@ -154,8 +154,9 @@ def _interval(found: Estimate, *, signed: bool = True) -> str:
 
 
 def _decimal(value: float) -> str:
-    return f"{value:.3f}".replace("-", "−")
+    return f"{round(value, 3) or 0.0:.3f}".replace("-", "−")
 
 
 def _difference(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")
+    rounded = round(value, 3)
+    return f"{rounded:+.3f}".replace("-", "−") if rounded else "0.000"

@@ -1,5 +1,6 @@
 """The report as pages show it: the same tables and notices, with charts drawn on demand."""
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -8,7 +9,8 @@ from quire.domain.ids import RunId
 from quire.domain.runs import Run
 from quire.engine import Engine
 from quire.engine.run_reports import ReportPicture, ReportSection, RunReport
-from quire.kits.judge.chart_drawing import Chart, as_picture, require_matplotlib
+from quire.kits.judge.chart_drawing import FORMS, Chart, as_picture, require_matplotlib
+from quire.kits.judge.chart_drawing import draw as draw_chart
 from quire.kits.judge.charts import charts_of
 from quire.kits.judge.experiment_runs import experiment_facts, rows_of, start_experiment
 from quire.kits.judge.metrics import scores_of
@@ -64,4 +66,10 @@ def _charts(report: Report) -> list[Chart]:
 def _picture(chart: Chart) -> ReportPicture:
     width, height = (round(inches * PIXELS_PER_INCH) for inches in (chart.width, chart.height))
     draw = partial(as_picture, chart)
-    return ReportPicture(chart.name, chart.title, chart.note, width, height, draw)
+    return ReportPicture(
+        chart.name, chart.title, chart.note, width, height, draw, partial(_files, chart), FORMS
+    )
+
+
+def _files(chart: Chart) -> Mapping[str, bytes]:
+    return draw_chart(chart).files

@@ -96,4 +96,6 @@ def _list(named: Sequence[str]) -> str:
 
 
 def _decimal(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}".replace("-", "−")
+    if value is None:
+        return "–"
+    return f"{round(value, 2) or 0.0:.2f}".replace("-", "−")  # never −0.00

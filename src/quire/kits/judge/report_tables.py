@@ -8,7 +8,7 @@ from quire.engine import render_table
 from quire.kits.judge.calibration import TRUTH
 from quire.kits.judge.column_meanings import MEANINGS
 from quire.kits.judge.display_bias import ALPHABET, BEGINNING, POSITION
-from quire.kits.judge.finding_charts import p_number, p_words
+from quire.kits.judge.finding_charts import p_number
 from quire.kits.judge.findings import Findings
 from quire.kits.judge.intervals import Estimate
 from quire.kits.judge.metrics import Metrics
@@ -179,7 +179,7 @@ def bias_table(findings: Findings) -> str:
             [
                 escape(bias.model),
                 _KINDS[bias.kind],
-                p_words(bias.p_value),
+                p_number(bias.p_value),
                 p_number(bias.adjusted_p_value),
                 "–" if bias.chi_square is None else f"{bias.chi_square:.1f}",
                 escape(favoured.slot),
