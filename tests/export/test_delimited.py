@@ -75,6 +75,12 @@ def test_no_cell_begins_like_a_formula_and_pandas_needs_no_help(
     assert frame["share"].dtype == "float64"
 
 
+@pytest.mark.parametrize("begin", [*"=+-@\t\r\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
+def test_no_sheet_takes_a_text_for_a_formula(begin: str) -> None:
+    assert disarm(f"{begin}1+1") == f"'{begin}1+1"
+    assert rearm(f"'{begin}1+1") == f"{begin}1+1"
+
+
 @given(st.text(alphabet="'=+-@\t\ra") | st.text())
 def test_a_text_that_was_disarmed_can_be_told_again(text: str) -> None:
     safe = disarm(text)

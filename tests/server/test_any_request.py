@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, Phase, given, settings
 
 from quire.domain.access import AccessRole
 from quire.engine import Engine, open_engine
 from quire.server.site import Site, SiteSettings
 from quire.web.site_app import make_site_app
-from tests.docs.http_page import Route, example_body
+from tests.docs.http_page import Route, example_body, read_document, routes
+from tests.docs.http_shapes import follow
 from tests.server.sites import SCHEMA, TEXT
 
 NOBODY = ""
@@ -170,6 +172,49 @@ def test_every_parameter_says_what_it_is(tmp_path: Path) -> None:
         if not parameter.get("description")
     ]
     assert unsaid == []
+
+
+WHOLE = {  # lists that end by themselves
+    "/v1/recipes",  # what is installed
+    "/v1/models",
+    "/v1/keys",
+    "/v1/me/keys",
+    "/v1/runs/{run}/failures",  # a line for each kind of failure
+    "/v1/runs/{run}/leases",  # what those hold who are at it now
+}
+
+
+def test_every_list_comes_in_pages() -> None:
+    document = read_document()
+    whole = set()
+    for route in routes(document):
+        answer = route.said["responses"].get("200", {}).get("content", {})
+        shape = follow(document, answer.get("application/json", {}).get("schema", {}))
+        taken = {parameter["name"] for parameter in route.said.get("parameters", ())}
+        paged = {"cursor", "limit"} <= taken and "next" in shape.get("properties", {})
+        if route.method == "GET" and "items" in shape.get("properties", {}) and not paged:
+            whole.add(route.path)
+
+    assert whole == WHOLE
+
+
+def test_a_list_that_is_read_whole_is_answered_page_by_page(tmp_path: Path) -> None:
+    site, asks = _open_filled(tmp_path)
+    headers = asks["admin"]
+    with TestClient(make_site_app(site), headers=headers) as client:
+        for number in range(7):
+            client.post("/v1/wallets", json={"name": f"w{number}"})
+        found, cursor = [], None
+        for _ in range(3):
+            query = {"limit": 3, **({"cursor": cursor} if cursor else {})}
+            page = client.get("/v1/wallets", params=query).json()
+            found += [item["wallet"] for item in page["items"]]
+            cursor = page["next"]
+        strange = client.get("/v1/wallets", params={"cursor": "none of ours"})
+
+    assert sorted(found) == ["team", *(f"w{number}" for number in range(7))]
+    assert cursor is None
+    assert strange.status_code == 422
 
 
 def test_every_field_is_declared_and_says_what_it_is(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ class RemoteWorkbench:
 
     def schemas(self) -> list[RemoteSchema]:
         """Every version of every kept schema."""
-        return [_to_schema(item) for item in self._session.get("/v1/schemas")["items"]]
+        return [_to_schema(item) for item in self._session.list("/v1/schemas")]
 
     def add_schema(self, source: Any) -> RemoteSchema:
         """Keep a schema, of a mapping, a class or a file, under its name.

@@ -1,9 +1,10 @@
 """CSV and TSV: one line a row, text in quotes, parts as JSON, and nothing that a sheet would run.
 
-A text that begins like a formula (`=`, `+`, `-`, `@`, a tab or a line break) gets an
-apostrophe before it, and so does one that begins with apostrophes and then like a formula; so
-whoever takes one apostrophe away again has what was written. An empty cell is no value, `""` is
-an empty text. What the columns hold stands beside the file, as CSV on the Web has it.
+A text that begins like a formula (`=`, `+`, `-`, `@`, their wide forms of East Asian text, a tab
+or a line break) gets an apostrophe before it, and so does one that begins with apostrophes and then
+like a formula; so whoever takes one apostrophe away again has what was written. An empty cell is no
+value, `""` is an empty text. What the columns hold stands beside the file, as CSV on the Web has
+it.
 """
 
 import json
@@ -15,7 +16,7 @@ from quire.domain.data import Json, mend_text, plain_json
 from quire.export.column_types import Column, ColumnKind, ColumnType
 from quire.export.flat_tables import FlatRow, FlatTable
 
-FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
+FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")  # the last four: wide = + - @
 METADATA_ENDING = "-metadata.json"
 _DATATYPES: Mapping[ColumnKind, str] = {
     ColumnKind.TEXT: "string",

@@ -97,6 +97,21 @@ def answer_page(
     return answer_json({"items": [show(item) for item in shown], "next": cursor})
 
 
+def cut_page(
+    items: Sequence[Item], cursor: str | None, limit: int
+) -> tuple[Sequence[Item], str | None]:
+    """A page of a list that was read whole, for there is never much of it; and what comes next."""
+    begin = read_cursor(cursor)
+    end = min(begin + limit, len(items))
+    return items[begin:end], write_cursor(end) if end < len(items) else None
+
+
+def answer_part(items: Sequence[object], cursor: str | None, limit: int) -> Response:
+    """The same as a response."""
+    shown, further = cut_page(items, cursor, limit)
+    return answer_json({"items": shown, "next": further})
+
+
 def write_cursor(*key: Json) -> str:
     """A place in a list, as text that nobody need understand."""
     return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")

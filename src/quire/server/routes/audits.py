@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from quire.domain.audits import AuditMark
 from quire.server.access import AskedEngine
-from quire.server.json_answers import LARGEST, Number
+from quire.server.json_answers import LARGEST, USUAL_ITEMS, Cursor, Limit, Number, cut_page
 from quire.server.reviewers import Reviewer, Viewer, reviewer_name
 from quire.server.routes.review_bodies import (
     FieldBody,
@@ -57,6 +57,7 @@ class AuditListBody(BaseModel):
     """The audits of a run."""
 
     items: list[AuditHeadBody]
+    next: str | None
 
 
 class AuditItemBody(_AuditShape):
@@ -143,10 +144,17 @@ def start_audit(
 
 
 @router.get("/v1/runs/{run}/audits")
-def get_audits(run: Number, principal: Viewer, engine: AskedEngine) -> AuditListBody:
-    """List the audits of a run."""
-    found = [AuditHeadBody.model_validate(head) for head in engine.review.audits(run)]
-    return AuditListBody(items=found)
+def get_audits(
+    run: Number,
+    principal: Viewer,
+    engine: AskedEngine,
+    cursor: Cursor = None,
+    limit: Limit = USUAL_ITEMS,
+) -> AuditListBody:
+    """List the audits of a run, the oldest first."""
+    shown, further = cut_page(engine.review.audits(run), cursor, limit)
+    heads = [AuditHeadBody.model_validate(head) for head in shown]
+    return AuditListBody(items=heads, next=further)
 
 
 @router.get("/v1/audits/{audit}")

@@ -6,7 +6,15 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from quire.server.access import AccessRole, AskedEngine, requires
-from quire.server.json_answers import AnswerShape, Number, answer_json
+from quire.server.json_answers import (
+    USUAL_ITEMS,
+    AnswerShape,
+    Cursor,
+    Limit,
+    Number,
+    answer_json,
+    answer_part,
+)
 
 router = APIRouter(tags=["batches"])
 
@@ -63,9 +71,11 @@ class CancelledBatchShape(AnswerShape):
 @router.get(
     "/v1/batches", response_model=BatchListShape, dependencies=[requires(AccessRole.VIEWER)]
 )
-def list_batches(engine: AskedEngine) -> Response:
+def list_batches(
+    engine: AskedEngine, cursor: Cursor = None, limit: Limit = USUAL_ITEMS
+) -> Response:
     """List the batches of all runs, the newest first."""
-    return answer_json({"items": engine.batches(), "next": None})
+    return answer_part(engine.batches(), cursor, limit)
 
 
 @router.get(
@@ -73,9 +83,12 @@ def list_batches(engine: AskedEngine) -> Response:
     response_model=BatchListShape,
     dependencies=[requires(AccessRole.VIEWER)],
 )
-def list_run_batches(engine: AskedEngine, run: Number) -> Response:
+def list_run_batches(
+    engine: AskedEngine, run: Number, cursor: Cursor = None, limit: Limit = USUAL_ITEMS
+) -> Response:
     """List the batches of a run, the newest first."""
-    return answer_json({"items": engine.batches(engine.queries.must_get(run).id), "next": None})
+    found = engine.batches(engine.queries.must_get(run).id)
+    return answer_part(found, cursor, limit)
 
 
 @router.get(

@@ -11,7 +11,17 @@ from quire.engine.kept_schemas import read_schema_source
 from quire.recipes.user_schemas import read_schema
 from quire.server.access import AccessRole, AskedEngine, requires
 from quire.server.error_responses import MistakeBody
-from quire.server.json_answers import AnswerShape, Body, Data, JsonSchema, answer_json
+from quire.server.json_answers import (
+    USUAL_ITEMS,
+    AnswerShape,
+    Body,
+    Cursor,
+    Data,
+    JsonSchema,
+    Limit,
+    answer_json,
+    answer_part,
+)
 
 router = APIRouter(tags=["schemas"])
 EXAMPLE = {
@@ -80,12 +90,14 @@ class CheckedSchemaShape(AnswerShape):
 @router.get(
     "/v1/schemas", response_model=SchemaListShape, dependencies=[requires(AccessRole.VIEWER)]
 )
-def list_schemas(engine: AskedEngine) -> Response:
+def list_schemas(
+    engine: AskedEngine, cursor: Cursor = None, limit: Limit = USUAL_ITEMS
+) -> Response:
     """List every version of every kept schema."""
     found = engine.schemas()
     newest = {schema.uid for schema in map(engine.library.schema, {s.ref for s in found})}
     listed = [{**schema_json(schema), "newest": schema.uid in newest} for schema in found]
-    return answer_json({"items": listed, "next": None})
+    return answer_part(listed, cursor, limit)
 
 
 @router.get(

@@ -4,7 +4,16 @@ from fastapi import APIRouter, Response
 from pydantic import Field
 
 from quire.server.access import AccessRole, AskedEngine, requires
-from quire.server.json_answers import AnswerShape, Body, Number, answer_json
+from quire.server.json_answers import (
+    USUAL_ITEMS,
+    AnswerShape,
+    Body,
+    Cursor,
+    Limit,
+    Number,
+    answer_json,
+    answer_part,
+)
 
 router = APIRouter(tags=["access"], dependencies=[requires(AccessRole.ADMIN)])
 
@@ -45,10 +54,10 @@ class NewTokenShape(TokenShape):
 
 
 @router.get("/v1/tokens", response_model=TokenListShape)
-def list_tokens(engine: AskedEngine) -> Response:
+def list_tokens(engine: AskedEngine, cursor: Cursor = None, limit: Limit = USUAL_ITEMS) -> Response:
     """List the tokens of this workspace, also those that let nobody in any more."""
     items = [token.as_json() for token in engine.access_tokens.list()]
-    return answer_json({"items": items, "next": None})
+    return answer_part(items, cursor, limit)
 
 
 @router.post("/v1/tokens", response_model=NewTokenShape, status_code=201)

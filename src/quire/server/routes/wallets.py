@@ -19,6 +19,7 @@ from quire.server.json_answers import (
     SignedDollars,
     answer_json,
     answer_page,
+    answer_part,
     read_cursor,
 )
 
@@ -79,10 +80,12 @@ class TransferBody(CreditBody):
 @router.get(
     "/v1/wallets", response_model=WalletListShape, dependencies=[requires(AccessRole.VIEWER)]
 )
-def list_wallets(engine: AskedEngine) -> Response:
+def list_wallets(
+    engine: AskedEngine, cursor: Cursor = None, limit: Limit = USUAL_ITEMS
+) -> Response:
     """List every wallet."""
     items = [wallet_json(wallet) for wallet in engine.wallets.list()]
-    return answer_json({"items": items, "next": None})
+    return answer_part(items, cursor, limit)
 
 
 @router.post(

@@ -8,7 +8,17 @@ from pydantic import Field
 from quire.domain.notifications import Notification
 from quire.engine.json_views.webhook_views import webhook_json
 from quire.server.access import AccessRole, AskedEngine, requires
-from quire.server.json_answers import LARGEST, AnswerShape, Body, Number, answer_json
+from quire.server.json_answers import (
+    LARGEST,
+    USUAL_ITEMS,
+    AnswerShape,
+    Body,
+    Cursor,
+    Limit,
+    Number,
+    answer_json,
+    answer_part,
+)
 
 router = APIRouter(tags=["settings"], dependencies=[requires(AccessRole.ADMIN)])
 
@@ -61,10 +71,12 @@ class RemovedWebhookShape(AnswerShape):
 
 
 @router.get("/v1/webhooks", response_model=WebhookListShape)
-def list_webhooks(engine: AskedEngine) -> Response:
+def list_webhooks(
+    engine: AskedEngine, cursor: Cursor = None, limit: Limit = USUAL_ITEMS
+) -> Response:
     """List the webhooks, with what waits for them and what went wrong."""
     items = [webhook_json(webhook) for webhook in engine.webhooks.list()]
-    return answer_json({"items": items, "next": None})
+    return answer_part(items, cursor, limit)
 
 
 @router.post("/v1/webhooks", response_model=AddedWebhookShape, status_code=201)
