@@ -44,10 +44,14 @@ def test_a_key_with_another_body_is_refused(tmp_path: Path, ledger_url: str) -> 
         path = f"/v1/runs/{first.json()['run']}/bulk"
         decided = [client.post(path, json=bulk, headers=KEY).json() for _ in range(2)]
         refused = client.post(path, json={**bulk, "who": "Bea"}, headers=KEY)
+        undo = {"who": "Ann", "decision": decided[0]["decision"]}
+        undone = [client.post(f"{path}/undo", json=undo, headers=KEY).json() for _ in range(2)]
 
     assert same.json()["run"] == first.json()["run"]
     assert (other.status_code, other.json()["error"]["kind"]) == (409, "Conflict")
     assert [answer["changed"] for answer in decided] == [True, False]
+    assert [answer["changed"] for answer in undone] == [True, False]
+    assert undone[0]["decided"] == decided[0]["decided"] > 0
     assert refused.status_code == 409
 
 

@@ -1,16 +1,19 @@
-"""The grid of a run with a million results: opening, filtering and turning pages cost the same."""
+"""A run with a million results: pages of its grid, its inbox and its lists all cost the same."""
 
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from quire.domain.ids import RunId
+from quire.domain.reviews import InboxFilter, InboxOrder
 from quire.engine import Engine
 from quire.engine.context import make_context
 from quire.engine.result_pages import MOST_LOOKED_AT, ResultFilter
 from quire.ledger.ledger import open_ledger
+from quire.review.inbox import SCAN
 from quire.settings import Settings
 from tests.ledger.crowd import FIRST, PACK, fill_decisions, fill_ledger, fill_lists
 
@@ -18,6 +21,9 @@ pytestmark = pytest.mark.soak
 
 RESULTS = 1_000_000
 SECONDS = 2.0  # for a page, on a machine that does much else; a whole read takes minutes
+
+MOST_BYTES = 64 * 1024 * 1024  # that Python holds for two pages at most; a million take gigabytes
+MOST_COUNTED = 10_000  # of each reason
 
 
 @pytest.fixture
@@ -60,6 +66,41 @@ def test_pages_of_a_million_results_are_there_at_once(
     tell(f"the strip of {strip.packs:,} packs: {time.perf_counter() - began:.2f} s")
     assert strip.packs == RESULTS // 10
     assert len(strip.bins) <= 600
+
+
+def test_the_inbox_of_a_million_results_is_there_at_once(
+    engine: Engine, tell: Callable[[str], None]
+) -> None:
+    review = engine.review
+    for words in (
+        "",
+        "reason=repaired",
+        "without=stale",
+        "text=nowhere",
+        "field.word_count=7",
+        "score<=0.5",
+        f"document={FIRST}",
+        *(f"order={order}" for order in InboxOrder),
+    ):
+        chosen = InboxFilter.parse(words)
+        tracemalloc.start()
+        began = time.perf_counter()
+        page = review.inbox(1, chosen)
+        further = review.inbox(1, chosen, after=page.next) if page.next else page
+        took = time.perf_counter() - began
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        looked = max(page.looked_at, further.looked_at)
+        tell(f"inbox {words!r}: {took:.3f} s for two pages, {looked:,} looked at, {most:,} bytes")
+
+        assert looked <= SCAN, words
+        assert took < SECONDS, words
+        assert most < MOST_BYTES, words
+
+    began = time.perf_counter()
+    counts = review.counts(1)
+    tell(f"counts: {time.perf_counter() - began:.3f} s, {counts.left:,} left")
+    assert counts.left >= MOST_COUNTED
 
 
 def test_lists_beside_a_million_results_are_there_at_once(

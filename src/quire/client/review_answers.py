@@ -48,7 +48,7 @@ def decision(item: Mapping[str, Any]) -> ReviewDecision:
         undoes=item["undoes"],
         undone_by=item["undone_by"],
         command=None,  # a server keeps to itself under which key it was sent
-        bulk=item["bulk"],
+        bulk=item.get("bulk"),  # an older server does not say
     )
 
 
