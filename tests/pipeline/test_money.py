@@ -50,13 +50,14 @@ def assert_packs_agree(here: World, run: RunId) -> None:
 
 
 def assert_counts_agree(here: World, run: RunId) -> None:
-    """Tallies equal the tasks themselves, and spend the sum over attempts; wallets' books too."""
+    """All tallies equal a recount, and spend is the sum over attempts; wallets' books too."""
     with here.engine.ledger.snapshot() as tx:  # one moment for both sides
         progress = summed_up(tx, run)
         recount: Counter[str] = Counter()
         for stage in tx.runs.stages_of_run(run):
             recount.update(tx.tallies.recount_tasks(stage.id))
         known, presumed = tx.attempts.spend_of_run(run)
+        assert tx.checks.miscounts() == []
         assert tx.checks.unbalanced_wallets() == []
         assert tx.checks.unbalanced_runs() == []
         assert tx.checks.unbalanced_slices() == []
