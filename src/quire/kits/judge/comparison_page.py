@@ -32,6 +32,7 @@ STYLE = """<style>
 .card > details > summary { margin: .3rem 0; line-height: 44px }
 @media (max-width: 640px) { .chart { overflow-x: auto } .chart svg { min-width: 560px } }
 @media print { .card { break-inside: auto } .chart { break-inside: avoid }
+  .card h2, .card h2 + p, .card h3, .card h3 + p { break-after: avoid }
   .card > details::details-content { content-visibility: visible; display: block } }
 </style>"""
 

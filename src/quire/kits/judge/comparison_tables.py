@@ -44,7 +44,8 @@ def standing_out_table(comparison: ExperimentComparison) -> str:
         return (
             "<section class='card wide'><h2>What stands out</h2><p>Among all contrasts of this"
             f" page, {known} (by Holm's procedure). That shows no difference; it does not show"
-            " that there is none: the intervals say how large one may be.</p></section>"
+            " that there is none: the intervals say how large one may be.</p>"
+            f"{render_meanings(_HEAD, _MEANINGS)}</section>"
         )
     rows = [
         [
@@ -81,7 +82,7 @@ def contrast_table(comparison: ExperimentComparison, question: Question) -> str:
         for item in found
     ]
     title = f"{quantity(len(found), 'contrast')} as a table"
-    return _folding_table(title, _HEAD, rows) + render_meanings(_HEAD, _MEANINGS)
+    return _folding_table(title, _HEAD, rows)  # its columns are those of what stands out
 
 
 def level_table(comparison: ExperimentComparison, question: Question) -> str:
