@@ -16,7 +16,7 @@ from tests.ledger.factories import NOW, Place, add_worker
 from tests.ledger.statement_costs import Action, cost_of
 from tests.postgres import Databases
 
-FEW, MANY = 3_000, 30_000
+FEW, MANY = 1_500, 15_000
 HELD = 100
 
 
@@ -32,7 +32,7 @@ class Pair(NamedTuple):
 def pair(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, postgres: Databases
 ) -> Iterator[Pair]:
-    """Ledgers with ten thousand and a hundred thousand tasks, on one kind of database."""
+    """Ledgers with few tasks and with ten times as many, on one kind of database."""
     with ExitStack() as stack:
         if request.param == "postgres":
             urls = [stack.enter_context(postgres.database()) for _ in range(2)]

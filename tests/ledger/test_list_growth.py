@@ -12,7 +12,7 @@ from tests.ledger.factories import Place
 from tests.ledger.statement_costs import cost_of
 from tests.postgres import Databases
 
-FEW, MANY = 3_000, 30_000
+FEW, MANY = 2_000, 20_000
 NEWEST = 10**12
 Look = Callable[[Transaction, Place, int], Sequence[object]]  # the last: how many tasks there are
 
