@@ -139,7 +139,9 @@ def test_spend_is_shown_by_anything_and_wallets_beside_it(
         f"{dollars(run.progress().cost_pico)} simulated<" in it.text for it in pages.values()
     )
     assert "Forecast against actual" in pages["run"].text
-    assert re.search(r"simulated</td><td class=\"number\">[+-]\d+ %</td>", pages["run"].text)
+    assert re.search(
+        r"simulated</td><td class=\"number\" data-th=\"off\">[+-]\d+ %</td>", pages["run"].text
+    )
     assert "team" in pages["run"].text
     assert wrong.status_code == 422
 
@@ -151,7 +153,7 @@ def test_what_a_run_under_way_took_so_far_is_not_held_against_its_forecast(
 
     page = client.get("/spend").text
 
-    assert '$0 simulated so far</td><td class="number">–</td>' in page
+    assert '$0 simulated so far</td><td class="number" data-th="off">–</td>' in page
 
 
 def test_settings_show_the_last_four_of_keys_and_policy_with_its_source(
