@@ -25,7 +25,6 @@ from quire.kits.judge.contrasts import (
 )
 from quire.kits.judge.experiment import ExperimentRows, GroundTruth
 from quire.kits.judge.experiment_tables import make_tables
-from quire.kits.judge.findings import find
 from quire.kits.judge.metrics import Score
 from quire.kits.judge.randomization import sample_seeds
 from tests.kits.judge.examples import experiment
@@ -339,34 +338,6 @@ def test_levels_are_figures_of_the_scores() -> None:
             known = [item for item in values if item is not None]
             assert level.figure.value == pytest.approx(np.mean(known))
             assert level.figure.observations == len(known)
-
-
-def test_alphas_of_experiments_are_those_of_their_reports() -> None:
-    rows = arm(1)
-
-    levels = compare_experiments([rows, arm(2, randomizations=())]).levels
-
-    found = find(rows).agreement
-    assert found.between is not None
-    wanted = {("model_agreement", "all models"): found.between.apart_ordinal}
-    for item in found.within:
-        wanted["self_agreement", item.model] = item.stages_ordinal
-        wanted["choice_by_place", item.model] = item.lines_above_stages
-    known = [level for level in levels if level.question in ALPHAS]
-    assert {(x.question, x.model): x.figure for x in known if x.experiment == "arm-1"} == wanted
-    unshuffled = {x.question for x in known if x.experiment == "arm-2"}
-    assert unshuffled == {"self_agreement", "model_agreement"}
-
-
-def test_models_together_are_compared_only_where_they_are_the_same() -> None:
-    one = arm(1)
-    other = arm(2, models=one.experiment.models[:2])
-
-    found = compare_experiments([one, other]).contrasts
-
-    names = {contrast.question for contrast in found}
-    assert "self_agreement" in names
-    assert "model_agreement" not in names
 
 
 def test_pairs_differ_in_one_setting_and_who_is_in_none_is_held_to_the_first() -> None:
