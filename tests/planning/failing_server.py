@@ -84,7 +84,7 @@ class Run:
         ended = len(self.done) + len(self.failed)
         room = self.tasks
         if ended < EARLY_TASKS:
-            room = EARLY_TASKS - self._packed - ended + self.health.stuck_tasks(LANE)
+            room = EARLY_TASKS - self._packed - ended + self.health.stuck_tasks([LANE])
         self._ready.sort()
         while room > 0 and self._ready:
             cap, tasks = self._ready[0][1], list[int]()

@@ -47,8 +47,21 @@ def test_a_pack_that_fails_while_others_are_answered_is_to_blame_after_a_few_fai
             health.note_answer(sent(request))
 
     assert blamed == [False, False, False, True, True]
-    assert health.stuck_tasks(LaneId(1)) == 10
-    assert health.stuck_tasks(LaneId(2)) == 0
+    assert health.stuck_tasks([LaneId(1)]) == 10
+    assert health.stuck_tasks([LaneId(2)]) == 0
+
+
+def test_a_pack_that_failed_among_answers_of_its_batch_is_to_blame_though_it_goes_alone_then() -> (
+    None
+):
+    told, silent = CallHealth(), CallHealth()
+    for request in range(100, 110):
+        told.note_answer(sent(request))
+    told.note_failure(sent(1), members(sent(1)), among_answers=True)
+
+    blamed = [[fail(health, sent(1, no)) for no in range(2, 5)] for health in (told, silent)]
+
+    assert blamed == [[False, True, True], [False, False, False]]
 
 
 def test_nobody_is_to_blame_in_an_outage_however_long_it_is() -> None:
@@ -72,7 +85,7 @@ def test_where_nothing_is_answered_any_more_one_pack_is_halved_to_find_out() -> 
     )
 
     assert len(blamed) == 1
-    assert health.stuck_tasks(LaneId(1)) == 10 + MOST_UNPROVEN_TASKS  # others go meanwhile
+    assert health.stuck_tasks([LaneId(1)]) == 10 + MOST_UNPROVEN_TASKS  # others go meanwhile
 
 
 def test_where_nothing_was_ever_answered_nobody_is_to_blame() -> None:

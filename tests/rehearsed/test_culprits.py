@@ -8,7 +8,7 @@ from quire.domain.states import RunState
 from quire.planning.call_health import VERY_MANY_FAILURES
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.front_proxy import DROPPED, Answer, front_proxy
-from tests.rehearsed.rehearsed import OPENAI
+from tests.rehearsed.rehearsed import OPENAI, QuickClock
 from tests.world import sentences
 
 BROKEN = Answer(
@@ -89,3 +89,19 @@ def test_in_an_outage_nothing_is_halved_and_nothing_fails(
 
     assert (ended.state, ended.done, ended.splits) == (RunState.FINISHED, 100, 0)
     assert calls == {True: 78, False: 10}
+
+
+@pytest.mark.parametrize("places", [(37,), (3, 37, 95)])
+def test_a_block_that_breaks_its_row_of_a_batch_holds_up_no_other(
+    rehearse: Rehearse, ledger_url: str, places: tuple[int, ...]
+) -> None:
+    clock = QuickClock(240)
+    here = rehearse(OPENAI, url=ledger_url, clock=clock, batch_latency="20s", faults="500@poisoned")
+    here.ingest(poisoned_blocks(100, *places))
+
+    run = here.start(route="batch", min_batch_size=2, pack_size=10)
+    ended = run.wait()
+
+    assert ended.state == RunState.FINISHED
+    assert (ended.done, ended.failed) == (100 - len(places), len(places))
+    assert sum(entry.status == 500 for entry in here.server.entries()) <= 40 * len(places)

@@ -16,6 +16,9 @@ where more than a few such tasks fail at once it is an outage, unless much speak
 
 Where nothing is answered any more, it may be an outage, or nothing but culprits may be left. More
 is sent then (`stuck_tasks`), to see; and after many failures one pack is halved to find out.
+
+What a batch answered, or failed at among answers, speaks as loud: calls that are left of a batch
+often go direct, where nothing else goes.
 """
 
 from collections import deque
@@ -118,8 +121,10 @@ class CallHealth:
         """Whether it has failed before."""
         return call.request in self._failing
 
-    def note_failure(self, call: SentCall, members: Sequence[TaskId] = ()) -> None:
-        """A call failed as a whole.
+    def note_failure(
+        self, call: SentCall, members: Sequence[TaskId] = (), *, among_answers: bool = False
+    ) -> None:
+        """A call failed as a whole, perhaps in a batch whose other calls were answered.
 
         `members` are needed the first time: what was answered since they were split counts.
         """
@@ -128,7 +133,9 @@ class CallHealth:
         failing = self._failing[call.request]
         failing.failures += 1
         self._in_vain += 1
-        witnessed = self._answers > failing.answers_seen
+        if among_answers:  # they came with it
+            failing.answers_before = min(failing.answers_before, self._answers - 1)
+        witnessed = among_answers or self._answers > failing.answers_seen
         failing.by_chance += witnessed or self._in_vain <= CHANCE_FAILURES
         if witnessed:
             failing.witnessed += 1
@@ -195,6 +202,16 @@ class CallHealth:
             failing.witnessed > 0 and by_chance <= UNLIKELY
         )
 
+    def is_suspected_in_batches(self, call: SentCall) -> bool:
+        """Whether a failure counts against a call although nothing of its batch was answered.
+
+        It failed before among answers. A lone task fails for good: more must speak against it.
+        """
+        failing = self._failing.get(call.request)
+        if failing is None or not failing.witnessed:
+            return False
+        return call.tasks > 1 or failing.witnessed > 1 or self._is_left_over(failing)
+
     @property
     def calls_in_vain(self) -> int:
         """How many calls failed since the last answer."""
@@ -205,9 +222,9 @@ class CallHealth:
         """Of a sending to fail, whether by chance or in an outage."""
         return _chance(self._sendings)
 
-    def stuck_tasks(self, lane: LaneId) -> int:
-        """Tasks of calls that are suspected: nobody need wait for them."""
-        failing = [failing for failing in self._failing.values() if failing.lane == lane]
+    def stuck_tasks(self, lanes: Collection[LaneId]) -> int:
+        """Tasks of calls that are suspected, whichever way they go: nobody need wait for them."""
+        failing = [failing for failing in self._failing.values() if failing.lane in lanes]
         suspected = sum(len(item.members) for item in failing if item.counted)
         if not self._has_answered:
             return suspected

@@ -30,7 +30,12 @@ from quire.domain.states import (
 )
 from quire.ledger.ledger import Transaction
 from quire.pipeline.batches.outages import wait_for_provider
-from quire.pipeline.calls.culprits import split_request
+from quire.pipeline.calls.culprits import (
+    are_suspected,
+    note_batch_answers,
+    note_batch_failures,
+    split_row,
+)
 from quire.pipeline.calls.estimate import with_estimates
 from quire.pipeline.calls.record import (
     PRESUMED_STATES,
@@ -108,13 +113,17 @@ def collect_rows(
 ) -> None:
     """Store some rows; those that were stored before change nothing."""
     record_answers(tx, with_estimates(tx, contexts, rows.answers, now), now)
+    read = [answer.attempt_id for answer in rows.answers if answer.reply is not None]
+    note_batch_answers(tx, contexts, contexts.of_batch(tx, batch).facts.name, read)
     failed = _open_rows(tx, batch, rows.failures)
     record_failures(tx, contexts, rows.failures, now)
     if failed:
         # overtaken: in others
         drop_requests(tx, tx.batches.late_requests([row.request_id for row, _ in failed]))
-        counting = wait_for_provider(tx, failed, now) if rows.in_outage else failed
-        _bound_failures(tx, batch, contexts.of_batch(tx, batch).policy.max_tries, counting)
+        if rows.in_outage:
+            failed = _counting_in_outage(tx, contexts, batch, failed, now)
+        note_batch_failures(tx, contexts, batch, [row for row, why in failed if _broke(why)])
+        _bound_failures(tx, contexts, batch, failed)
     if rows.unsent:
         requeue_uncharged(
             tx, tx.attempts.attempts_by_id(rows.unsent), "the batch ended before its turn", now
@@ -152,20 +161,42 @@ def _open_rows(
     return [(row, errors[row.id]) for row in tx.attempts.attempts_by_id(news)] if news else []
 
 
+def _counting_in_outage(
+    tx: Transaction,
+    contexts: Contexts,
+    batch: Batch,
+    failed: Sequence[tuple[AttemptRow, ProviderError]],
+    now: datetime,
+) -> list[tuple[AttemptRow, ProviderError]]:
+    """Failures of a batch of which nothing was answered: nearly all wait, and do not count."""
+    suspected = are_suspected(tx, contexts, batch, [row for row, _ in failed])
+    waiting = [(row, why) for row, why in failed if row.request_id not in suspected]
+    counting = [(row, why) for row, why in failed if row.request_id in suspected]
+    return counting + wait_for_provider(tx, waiting, now)
+
+
+def _broke(why: ProviderError) -> bool:
+    return why.remedy is Remedy.RETRY
+
+
 def _bound_failures(
-    tx: Transaction, batch: Batch, most: int, failed: Sequence[tuple[AttemptRow, ProviderError]]
+    tx: Transaction,
+    contexts: Contexts,
+    batch: Batch,
+    failed: Sequence[tuple[AttemptRow, ProviderError]],
 ) -> None:
     """Calls that the provider breaks down at in batch after batch are halved, then given up.
 
     That costs no tries: it may be nobody's fault. But a batch takes hours, and somebody must know.
     """
-    broken = {row.request_id: why for row, why in failed if why.remedy is Remedy.RETRY}
+    broken = {row.request_id: (row, str(why)) for row, why in failed if _broke(why)}
     counted = tx.batches.count_failures(list(broken)) if broken else {}
+    most = contexts.of_batch(tx, batch).policy.max_tries
     for request, count in counted.items():
         if count >= most:
-            said = str(broken[request])
+            row, said = broken[request]
             error = TaskError(TaskErrorKind.BATCH_FAILED, said, times=count)
-            split_request(tx, batch.stage_id, request, error)
+            split_row(tx, contexts, batch, row, error)
 
 
 def settle_missing(tx: Transaction, batch: Batch, strays: StrayRows, now: datetime) -> int:

@@ -8,14 +8,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from quire.domain.batches import Batch
 from quire.domain.errors import ProviderError, Remedy
-from quire.domain.ids import RequestId, StageId, TaskId
+from quire.domain.ids import AttemptId, RequestId, StageId, TaskId
 from quire.domain.reasons import HoldCause, TaskError, TaskErrorKind
+from quire.domain.requests import AttemptRow
 from quire.domain.states import RequestMove, RequestState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.record import hold_run, return_tasks, split_or_give_up
 from quire.pipeline.contexts import Contexts, LaneContext
-from quire.planning.call_health import SentCall
+from quire.planning.call_health import REMEMBERED, SentCall
 from quire.planning.retrying import LONGEST_DELAY
 
 
@@ -45,6 +47,54 @@ def isolate_culprits(
             contexts.silent_since.setdefault(model, now)
             if not _isolate_culprit(tx, contexts, outcome, error) and error.remedy is Remedy.LOST:
                 _spare_unproven(tx, contexts, outcome, error, now)
+
+
+def note_batch_answers(
+    tx: Transaction, contexts: Contexts, model: str, attempts: Sequence[AttemptId]
+) -> None:
+    """Calls of a batch were answered; of many the last ones speak for all."""
+    health = contexts.call_health[model]
+    noted = attempts if health.seeks_culprit else attempts[-REMEMBERED:]
+    for row in tx.attempts.attempts_by_id(noted) if noted else ():
+        members = _member_tasks(tx, row.request_id) if health.seeks_culprit else ()
+        health.note_answer(_sent_call(row), members)
+
+
+def note_batch_failures(
+    tx: Transaction, contexts: Contexts, batch: Batch, failed: Sequence[AttemptRow]
+) -> None:
+    """Calls failed in a batch; a few, whose neighbours were answered, speak against themselves."""
+    if not failed or len(failed) > REMEMBERED or not tx.batches.is_batch_answered(batch.id):
+        return
+    health = contexts.call_health[contexts.of_batch(tx, batch).facts.name]
+    for row in failed:
+        call = _sent_call(row)
+        members = () if health.knows(call) else _member_tasks(tx, row.request_id)
+        health.note_failure(call, members, among_answers=True)
+
+
+def are_suspected(
+    tx: Transaction, contexts: Contexts, batch: Batch, failed: Sequence[AttemptRow]
+) -> set[RequestId]:
+    """Of calls of a batch of which nothing was answered, those whose failure counts all the same.
+
+    More culprits than one may be all that is left for a batch.
+    """
+    health = contexts.call_health[contexts.of_batch(tx, batch).facts.name]
+    return {row.request_id for row in failed if health.is_suspected_in_batches(_sent_call(row))}
+
+
+def split_row(
+    tx: Transaction, contexts: Contexts, batch: Batch, row: AttemptRow, reason: TaskError
+) -> None:
+    """Drop a call that failed in batch after batch; its tasks go on as of any other."""
+    if split_request(tx, batch.stage_id, row.request_id, reason):
+        health = contexts.call_health[contexts.of_batch(tx, batch).facts.name]
+        health.note_split(_sent_call(row), _member_tasks(tx, row.request_id))
+
+
+def _sent_call(row: AttemptRow) -> SentCall:
+    return SentCall(row.request_id, row.lane_id, row.tasks, row.no)
 
 
 def _may_be_its_own_fault(error: ProviderError) -> bool:

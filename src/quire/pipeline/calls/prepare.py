@@ -204,7 +204,7 @@ def _early_room(tx: Transaction, contexts: Contexts, context: LaneContext, now: 
     ended = failed + counts.get(TaskState.DONE, 0) - counts.get(REUSED, 0)
     if ended < EARLY_TASKS:
         packed, proposed = counts.get(TaskState.PACKED, 0), counts.get(TaskState.PROPOSED, 0)
-        stuck = contexts.call_health[context.facts.name].stuck_tasks(context.lane_id)
+        stuck = _stuck_tasks(tx, contexts, context)
         room = EARLY_TASKS - packed - proposed - ended + stuck
         unheld = context.policy.hold_failed_percent >= NEVER
         if context.route == BATCH or ended > failed or proposed or unheld:
@@ -216,6 +216,12 @@ def _early_room(tx: Transaction, contexts: Contexts, context: LaneContext, now: 
         hold_run(tx, run, HoldCause.EARLY_FAILURES, now, failed=failed, tasks=ended)
         return 0
     return NO_LIMIT
+
+
+def _stuck_tasks(tx: Transaction, contexts: Contexts, context: LaneContext) -> int:
+    """Tasks whose calls fail again and again, also where what a batch left of them goes direct."""
+    ways = lanes_of(tx, context.run_id, context.stage_id, context.facts.name)
+    return contexts.call_health[context.facts.name].stuck_tasks(ways.values())
 
 
 def _set_aside_oversized(
