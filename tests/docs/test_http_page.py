@@ -22,6 +22,7 @@ from tests.docs.http_page import (
 from tests.server.review_sites import sign_in
 from tests.server.sites import open_site, start_run, work
 
+UNDOES_BULK = "POST /v1/runs/{run}/bulk/undo"
 WAIVES = "POST /v1/runs/{run}/waive"
 SIGNS_IN = "POST /v1/signin"
 STOPS_AFTER = "POST /v1/runs/{run}/stop-after"
@@ -84,6 +85,10 @@ def _take(client: TestClient, document: dict[str, Any], route: Route) -> str:
         assert client.delete("/v1/keys/anthropic/default").status_code == 200
     if route.title == STOPS_AFTER:  # a finished run has nothing to stop: something is owed again
         assert client.post("/v1/tasks/2/reject", json={"note": "No."}).status_code == 200
+    if route.title == UNDOES_BULK:  # which decisions were made at once, no example can know
+        asked = {"move": "approve", "filter": ""}
+        assert client.post("/v1/runs/1/bulk", json=asked).json()["decided"] > 1
+        body["decision"] = client.get("/v1/runs/1/decisions").json()["items"][0]["id"]
     if route.title == WAIVES:
         path, body = _make_waivable(client, body)
     answer = client.request(route.method, path, json=body)
