@@ -1,6 +1,7 @@
 """A remote run: followed, looked at, steered, decided about and exported over HTTP."""
 
 import json
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -21,6 +22,13 @@ from quire.domain.states import RunState
 
 ENDINGS = {".jsonl": "jsonl", ".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".xlsx": "xlsx"}
 LOOK_EVERY = 1.0  # seconds between two looks at a run
+UNSERVED = 10  # looks in a row without a worker, after which whoever waits is told
+AWAY = 60  # looks in a row without an answer, as of a server that is started again
+
+UNSERVED_WARNING = (
+    "nobody works for run {0} at its server: it goes on once `quire work` runs there, or "
+    "`quire serve` without `--workers 0`"
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -82,7 +90,12 @@ class RemoteProgress:
     @property
     def is_at_rest(self) -> bool:
         """Whether nothing moves until somebody acts."""
-        return self.state != RunState.RUNNING or bool(self.said["holds"])
+        return bool(self.said["at_rest"])
+
+    @property
+    def is_served(self) -> bool:
+        """Whether a worker is there to carry it out."""
+        return int(self.said["workers"]) > 0
 
 
 def hold_details(run: Mapping[str, Any]) -> tuple[str, ...]:
@@ -127,18 +140,33 @@ class RemoteRun:
         return f"<quire run {self.id}: {now.standing}, {now.in_words}>"
 
     def wait(self, watch: Callable[[Any], None] | None = None) -> RemoteProgress:
-        """Follow it until there is nothing more to do; the server's workers carry it out."""
+        """Follow it until there is nothing more to do; the server's workers carry it out.
+
+        A server that is started again meanwhile is waited for; that nobody works is warned of.
+        """
+        unserved = 0
         while True:
-            now = self.progress()
+            now = self._look()
             if watch:
                 watch(now)
             if now.is_at_rest:
                 break
+            unserved = 0 if now.is_served else unserved + 1
+            if unserved == UNSERVED:
+                warnings.warn(UNSERVED_WARNING.format(self.id), RuntimeWarning, stacklevel=2)
             self._rest(LOOK_EVERY)
         unasked = [hold for hold in now.said["holds"] if hold["kind"] not in ("user", "stop_after")]
         if now.state == RunState.RUNNING and unasked:
             raise RunHeldRemotely(self.id, now, unasked[0]["detail"])
         return now
+
+    def _look(self) -> RemoteProgress:
+        for _ in range(AWAY):
+            try:
+                return self.progress()
+            except LedgerError:
+                self._rest(LOOK_EVERY)
+        return self.progress()
 
     def progress(self) -> RemoteProgress:
         """How far it is."""

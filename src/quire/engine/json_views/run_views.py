@@ -19,11 +19,14 @@ def progress_json(
 ) -> dict[str, object]:
     """One object with everything `quire status` says, given how many workers live."""
     from quire.engine.queries import run_status
+    from quire.pipeline.answers.progress import is_at_rest
 
     return _recipe_json(head, now) | {
         "run": now.run_id,
         "state": now.state,
         "standing": run_status(now, workers),
+        "at_rest": is_at_rest(now),
+        "workers": workers,
         "schema": None if now.is_staged else head.name,
         "model": head.model.name,
         "simulated": head.is_simulated,

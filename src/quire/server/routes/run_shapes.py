@@ -47,6 +47,8 @@ class RunShape(AnswerShape):
         description="How it stands in a word: held, say, where `state` is running.",
         examples=["held"],
     )
+    at_rest: bool = Field(description="Nothing more happens until somebody acts.")
+    workers: int = Field(description="Who is there to carry it out.")
     schema_: str | None = Field(
         alias="schema", description="The schema's name; null of a recipe.", examples=["clauses"]
     )
