@@ -7,6 +7,7 @@ from pathlib import Path
 
 from markupsafe import escape
 
+from quire.domain.access import AccessRole
 from quire.domain.data import Json
 from quire.domain.policy import Policy
 from quire.domain.runs import HeldError
@@ -15,7 +16,8 @@ from quire.engine.examples import load_example
 from quire.server.site import Site
 from quire.web.policy_words import POLICY_WORDS
 from tests.server.counted_statements import counted_statements
-from tests.server.sites import open_site
+from tests.server.review_sites import sign_in
+from tests.server.sites import open_site, start_run
 
 HOSTILE = '"><script>alert(1)</script>\u202egpj.exe'
 
@@ -59,6 +61,24 @@ def test_runs_are_shown_with_what_they_cost_and_what_they_need(tmp_path: Path) -
     assert 'data-key="3"' in needs
     assert 'data-key="2"' not in needs
     assert odd.status_code == 422
+
+
+def test_who_signed_in_finds_the_runs_that_they_started(tmp_path: Path) -> None:
+    with open_site(tmp_path) as client:
+        client.post("/v1/examples")
+        alone = client.get("/").text
+        sign_in(client, "ann", AccessRole.OPERATOR)
+        start_run(client, schema="clauses", documents=[1])
+        sign_in(client, "bo", AccessRole.OPERATOR)
+        start_run(client, schema="clauses", documents=[2])
+        page, mine = client.get("/").text, client.get("/?show=mine").text
+        sign_in(client, "cy", AccessRole.VIEWER)
+        none = client.get("/?show=mine").text
+
+    assert "?show=mine" not in alone
+    assert "No run was started by you" in none
+    assert re.findall(r'<tr data-key="(\d+)"', page) == ["2", "1"]
+    assert re.findall(r'<tr data-key="(\d+)"', mine) == ["2"]
 
 
 def test_names_of_others_are_shown_as_text(tmp_path: Path) -> None:

@@ -10,14 +10,15 @@ from quire.engine import Engine
 from quire.server.access import AskedEngine, Principal, find_principal
 from quire.web.needs import PersonNeed, find_needs
 from quire.web.pages import render
-from quire.web.run_lines import RunLine, read_run_lines
+from quire.web.run_lines import RunLine, read_run_line, read_run_lines
 from quire.web.short_memory import ShortMemory
 
 router = APIRouter()
 RUNS = 20  # listed
 MOST_NAMED = 1_000  # documents that a first visit is told of
 KEPT = timedelta(seconds=1)
-Show = Literal["all", "running", "needs"]
+MOST_LOOKED_AT = 500  # of the newest runs, for those that somebody started
+Show = Literal["all", "running", "needs", "mine"]
 HomeMemory = ShortMemory[tuple[list[RunLine], list[PersonNeed], int]]
 
 
@@ -39,7 +40,9 @@ def home(
     memory: HomeMemory = request.app.state.home
     now = engine.runtime.now()
     runs, needs, unreviewed = memory.recall(
-        (principal.workspace, show), now, lambda: _read(engine, show)
+        (principal.workspace, principal.name, show),
+        now,
+        lambda: _read(engine, show, principal.name),
     )
     first_visit = not runs and show == "all" and not engine.queries.newest_run()
     return render(
@@ -55,10 +58,13 @@ def home(
     )
 
 
-def _read(engine: Engine, show: Show) -> tuple[list[RunLine], list[PersonNeed], int]:
+def _read(engine: Engine, show: Show, name: str) -> tuple[list[RunLine], list[PersonNeed], int]:
     lines = read_run_lines(engine, RUNS)
     needs, unreviewed = find_needs(engine, lines)
     wanted = {need.run for need in needs}
+    if show == "mine":
+        own = [run for run in engine.queries.runs(MOST_LOOKED_AT) if run.started_by == name]
+        return [read_run_line(engine, run.id) for run in own[:RUNS]], needs, unreviewed
     chosen = {
         "all": lines[:RUNS],
         "running": [line for line in lines if line.is_running],
