@@ -170,7 +170,9 @@ def test_a_broken_schema_takes_its_plan_and_price_along(tmp_path: Path, page: Pa
 def _draft(page: Page, wish: str) -> None:
     page.select_option("#question", "new")
     page.fill("#wish", wish)
-    page.get_by_role("button", name="Draft it", exact=True).click()
+    with page.expect_request("**/v1/schemas/draft") as sent:
+        page.get_by_role("button", name="Draft it · for up to $0.25", exact=True).click()
+    assert (sent.value.post_data_json or {})["max_cost_usd"] == 0.25
 
 
 def _check_faces(page: Page) -> None:

@@ -116,7 +116,7 @@ async function draft(event) {
   if (!wish || !model) { tell(wish ? "choose a model that drafts it" : "say what you want to know", { error: true }); return; }
   at("draft-button").disabled = true;
   at("draft-words").textContent = `${model} is asked; this may take a minute…`;
-  const made = await attempt(() => api("POST", "/v1/schemas/draft", { wish, model, documents: chosenDocuments() ?? undefined }));
+  const made = await attempt(() => api("POST", "/v1/schemas/draft", { wish, model, documents: chosenDocuments() ?? undefined, max_cost_usd: Number(at("draft-button").dataset.most) }));
   at("draft-button").disabled = false;
   at("draft-words").textContent = made ? `A proposal by ${made.model} from ${count(made.blocks, "block")} · cost ${dollars(made.cost_usd)}${made.simulated ? ", simulated" : ""} · nothing is kept yet${made.problems.length ? ` · to be mended: ${made.problems.join("; ")}` : ""}` : "";
   if (made) editor.set(made.schema);
