@@ -26,9 +26,9 @@ class WebhookClient:
     neither fill our memory, nor keep us waiting, nor send us elsewhere.
     """
 
-    def __init__(self, seconds: float = LONGEST_TRY) -> None:
+    def __init__(self, seconds: float | None = None) -> None:
         """Open nothing yet."""
-        self._seconds = seconds
+        self._seconds = LONGEST_TRY if seconds is None else seconds
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, url: str, headers: dict[str, str], body: bytes) -> int:
