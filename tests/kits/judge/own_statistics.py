@@ -67,6 +67,13 @@ def interval(value: float, without: Sequence[float], kind: str) -> tuple[float, 
     return float(ends[0]), float(ends[1])
 
 
+def correlation(x: Any, y: Any) -> float:
+    """Pearson's; nothing where one side is the same all along, but for rounding."""
+    if min(x.std(), y.std()) < 1e-7:
+        return float("nan")
+    return float(x.corr(y))
+
+
 def distances(values: Values, level: str) -> Any:
     """How far any two values disagree, as a square matrix."""
     if level == "nominal":
@@ -108,6 +115,8 @@ def alpha_apart(frame: Any, level: str) -> float:
 def _own_of_pairs(h: Any) -> float:
     """What the jackknife's variance has too much, of what each two samples add."""
     m = len(h)
+    if m < 4:
+        return 0.0
     numpy.fill_diagonal(h, 0)
     mean = h.sum() / (m * (m - 1))
     own = (h.sum(1) - (m - 1) * mean) / (m - 2)
@@ -181,7 +190,8 @@ def division(frame: Any) -> float:
     groups = [group for _, group in frame.groupby("model_id", sort=False)]
     across = [differ(one, other) for one, other in combinations(groups, 2)]
     within = [differ(one, one) for one in groups]
-    centres = [
-        numpy.mean([numpy.mean(pairs) for pairs in side if pairs]) for side in (across, within)
-    ]
+    known = [[numpy.mean(pairs) for pairs in side if pairs] for side in (across, within)]
+    if not all(known):
+        return float("nan")
+    centres = [numpy.mean(side) for side in known]
     return float(centres[0] - centres[1])

