@@ -215,12 +215,14 @@ def test_documents_are_listed_whole_in_a_narrow_table(ready: Quire) -> None:
 
 def test_a_title_cannot_steer_the_terminal(quire: Quire, folder: Path) -> None:
     (folder / "red\x1b[31m.txt").write_text("Hello.")
+    (folder / "a\u202egnp.txt").write_text("A name that reads as another, a\u2066txt.png.")
     quire("ingest", ".")
 
     text = quire("documents").stdout
 
-    assert "\x1b" not in text
+    assert not {"\x1b", "\u202e", "\u2066"} & set(text)
     assert "red\\x1b[31m.txt" in text
+    assert "a\\u202egnp.txt" in text
 
 
 def test_a_document_is_put_aside_and_taken_back(ready: Quire) -> None:

@@ -106,15 +106,15 @@ def test_what_cannot_be_edited_so_is_told_and_the_item_stays(run: int, terminal:
     terminal.expect("words [")
     terminal.press("many\n")
     terminal.expect("topic [")
-    terminal.press("mine\n")
+    terminal.press("mine\x1b[31m\n")  # as a model may answer, too
     terminal.expect("cannot be edited so: 1 mistake")
     terminal.expect("`e` goes on with what you typed")
     assert decisions(run) == []
     terminal.press("e")
     terminal.expect("words [many]")
     terminal.press("7\n")
-    terminal.expect("topic [mine]")
-    terminal.press("\n")
+    terminal.expect("topic [mine\\x1b[31m]")
+    terminal.press("mine\n")
     terminal.expect("is edited")
     terminal.press("q")
     terminal.expect("1 decision; 5 left")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from quire.domain.errors import UsageError
+from quire.domain.plain_text import plain_text
 
 INTERRUPT, END = "\x03", "\x04"
 
@@ -27,7 +28,7 @@ def read_key() -> str:
 
 def read_line(prompt: str) -> str:
     """A line that somebody types, with the terminal's own editing."""
-    sys.stdout.write(prompt)
+    sys.stdout.write(plain_text(prompt))
     sys.stdout.flush()
     line = sys.stdin.readline()
     if not line:

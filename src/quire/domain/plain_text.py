@@ -2,10 +2,18 @@
 
 import unicodedata
 
+_STEERING = ("Cc", "Cs")  # categories: control characters, halves of others
+# what follows these marks is shown in another direction
+TURNING = frozenset(map(chr, (*range(0x202A, 0x202F), *range(0x2066, 0x206A))))
+
 
 def plain_text(text: str, keep: str = "") -> str:
-    """Text that cannot steer a terminal: its control characters become visible."""
-    return "".join(
-        name if name in keep or unicodedata.category(name) not in ("Cc", "Cs") else repr(name)[1:-1]
-        for name in text
-    )
+    """Text that cannot steer a terminal: its control characters become visible.
+
+    So do the marks that turn the direction of what follows: a name would read as another.
+    """
+    return "".join(name if name in keep or not _steers(name) else repr(name)[1:-1] for name in text)
+
+
+def _steers(name: str) -> bool:
+    return name in TURNING or unicodedata.category(name) in _STEERING

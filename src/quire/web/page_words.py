@@ -7,9 +7,10 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from markupsafe import Markup, escape
 
+from quire.domain.plain_text import TURNING
 from quire.domain.pricing import cost_words, dollars
 
-_TURNING = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))  # what follows is shown the other way
+_TURNING = tuple(sorted(map(ord, TURNING)))
 _JSON_ESCAPES = {code: f"\\u{code:04x}" for code in (*map(ord, "<>&\u2028\u2029"), *_TURNING)}
 LEAST_SHARE = 0.5  # hundredths of a bar
 _UNITS = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
