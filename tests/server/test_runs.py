@@ -1,6 +1,7 @@
 """Runs over HTTP: planned, started, steered, looked at and exported."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,14 @@ def test_a_manifest_changes_when_results_do(tmp_path: Path) -> None:
         engine = client.app.state.site.engine("local")  # type: ignore[attr-defined]
         engine.approve(engine.get(run).rows()[0]["task_id"], "ann")
         decided = client.get(f"/v1/runs/{run}/export/manifest").json()
+        required = start_run(client, policy={"review": "required"})
+        work(client, required)
+        waiting = client.get(f"/v1/runs/{required}/export/manifest").json()
+        lines = client.get(f"/v1/runs/{required}/rows").text.splitlines()
 
+    assert decided["rows"] == {"accepted": 11, "confirmed": 1}
+    assert waiting["rows"] == Counter(json.loads(line)["status"] for line in lines)
+    assert waiting["rows"]["unreviewed"] == 11
     assert task["user_defined"]["status"] == "accepted"
     assert (before["rows"], after["rows"]) == ({"pending": 12}, {"accepted": 12})
     assert (after["schema"], after["schema_version"]) == ("clause", 1)

@@ -19,15 +19,19 @@ from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
 from quire.engine.context import EngineContext
 from quire.engine.json_views.encoding import json_bytes
-from quire.engine.row_counts import count_statuses
+from quire.engine.row_counts import count_confirmed, count_statuses
 from quire.export.formats import FORMATS, ExportFormat, ExportJob, check_format
 from quire.export.result_selection import (
+    ACCEPTED,
     ALL,
+    CONFIRMED,
     PENDING,
+    UNREVIEWED,
     RowFilter,
     choose_stage,
     find_result_source,
     is_block_by_block,
+    is_review_required,
 )
 from quire.ledger.ledger import Transaction
 
@@ -125,7 +129,7 @@ class ExportStreams:
         return _pieces_of(path, folder)
 
     def manifest(self, run: int, stage: str | None = None) -> ExportManifest:
-        """How an export stands, from sums that are kept: no result is read."""
+        """How an export stands, from sums that are kept; what people confirmed is counted."""
         with self._context.ledger.snapshot() as tx:
             return _manifest(tx, RunId(run), stage)
 
@@ -139,6 +143,11 @@ def _manifest(tx: Transaction, run: RunId, stage: str | None) -> ExportManifest:
     if is_block_by_block(wanted):
         missing = tx.runs.count_run_inputs(run)[1] - sum(rows.values())
         rows[PENDING] += max(0, missing)
+    decided = count_confirmed(tx, source.stage_ids[wanted.name], rows[ACCEPTED]).rows
+    rows[CONFIRMED] = min(decided, rows[ACCEPTED])
+    rows[UNREVIEWED if is_review_required(source.run) else ACCEPTED] = (
+        rows.pop(ACCEPTED) - rows[CONFIRMED]
+    )
     events = tx.events.events_of_run(run, 1)
     known: dict[str, Json] = {
         "recipe": source.run.recipe,

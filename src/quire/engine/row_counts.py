@@ -57,7 +57,7 @@ def count_exported(
     return counts
 
 
-def count_confirmed(tx: Transaction, stage: StageId) -> RowCount:
+def count_confirmed(tx: Transaction, stage: StageId, most: int = COUNTED) -> RowCount:
     """How many results of a stage a person has confirmed, counted up to a bound."""
-    found = [tx.inbox.count_decided(stage, review, COUNTED) for review in CONFIRMING]
-    return RowCount(sum(found), max(found) < COUNTED)
+    found = [tx.inbox.count_decided(stage, review, most) for review in CONFIRMING]
+    return RowCount(sum(found), max(found) < most)

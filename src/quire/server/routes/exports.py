@@ -25,7 +25,8 @@ class ManifestShape(AnswerShape):
     schema_: str | None = Field(alias="schema", description="Its name; null: the answer is text.")
     schema_version: int | None = Field(description="Which version of it.")
     rows: dict[str, int] = Field(
-        description="Rows by status.", examples=[{"accepted": 120, "failed": 2}]
+        description="Rows by status, as the file says it.",
+        examples=[{"accepted": 110, "confirmed": 10, "failed": 2}],
     )
     last_updated: str = Field(description="When something last happened to the run.")
     hash: str = Field(description="As long as it is the same, so is the file.")
