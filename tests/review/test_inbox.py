@@ -171,6 +171,8 @@ def test_filters_find_by_reason_field_text_document_and_state(world: Worlds) -> 
         ("reason=odd", "reason is one of objected"),
         ("colour=red", "a filter knows no 'colour'"),
         ("score>=much", "needs a number"),
+        ("score>>0.9", "knows no 'score>>0.9'"),
+        ("score<0.5", "knows no 'score<0.5'"),
         ("review=rejected", "review is one of"),
     ],
 )

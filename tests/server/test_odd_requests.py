@@ -49,6 +49,8 @@ def test_an_error_of_ours_tells_nothing_of_the_inside_and_has_all_headers(
         f"/runs/1/decisions?cursor={MANY}",
         f"/runs/1/decisions?task={MANY}",
         f"/runs/1/review?item={MANY}",
+        f"/v1/runs/1/inbox?cursor=1.{MANY}",
+        f"/v1/runs/1/inbox?cursor={MANY}.1&filter=order%3Ddocument",
         "/v1/runs/1/export?since=0001-01-01T00:00:00%2B23:00",
         "/v1/runs/1/export?since=9999-12-31T23:59:59-23:00",
         "/v1/runs/1/inbox?filter=" + quote("field.headline=" + "[" * 3900),

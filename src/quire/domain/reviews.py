@@ -144,6 +144,8 @@ def _with_part(found: InboxFilter, part: str) -> InboxFilter:
     for sign, name in ((">=", "score_min"), ("<=", "score_max")):
         if part.startswith(f"score{sign}"):
             return replace(found, **{name: _number(part, part[7:])})  # type: ignore[arg-type]
+    if part.startswith(("score>", "score<")):
+        raise UsageError(f"a filter knows no {part!r}", "scores are >= or <=: score>=0.9")
     key, sign, value = part.partition("=")
     if not sign:
         text = f"{found.text} {part}" if found.text else part

@@ -39,6 +39,8 @@ CHUNK = 500  # of them at once, where a filter may refuse some
 MOST_LINES = 1_000  # of a page
 COUNTED = 10_000  # of each reason; beyond, there are more
 THOUSAND = 1000
+LARGEST = 2**62  # number that an index is asked for
+DIGITS = 20  # of a number, which is larger than that with so many
 
 
 class MatchedEntry(NamedTuple):
@@ -243,5 +245,12 @@ def parse_place(after: str | None) -> Place:
         return START
     rank, dot, result = after.partition(".")
     if not (dot and rank.isdecimal() and result.isdecimal()):
-        raise UsageError(f"{after!r} is no place in an inbox", "take `next` of the page before")
-    return int(rank), int(result)
+        raise _no_place(after)
+    place = int(rank[:DIGITS]), int(result[:DIGITS])
+    if max(place) > LARGEST:
+        raise _no_place(after)
+    return place
+
+
+def _no_place(after: str) -> UsageError:
+    return UsageError(f"{after!r} is no place in an inbox", "take `next` of the page before")

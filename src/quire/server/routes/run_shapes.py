@@ -32,7 +32,7 @@ class RunStageShape(AnswerShape):
     name: str
     state: str = Field(examples=["open"])
     tasks: dict[str, int] = Field(description="Its tasks by state.")
-    expanded: bool = Field(description="All of its tasks are written down.")
+    expanded: int = Field(description="How many of its tasks are written down.")
     critic_of: str | None = Field(description="The stage whose results it judges.")
     waits_for: str | None = Field(description="The stage that it waits for.")
     stale: int = Field(description="Results whose inputs have changed.")
@@ -175,6 +175,7 @@ class RunPolicyShape(AnswerShape):
     policy: dict[str, SourcedValueShape] = Field(
         description="Every setting.", examples=[{"pack_size": {"value": 10, "source": "flag"}}]
     )
-    stage_policies: dict[str, dict[str, SourcedValueShape]] = Field(
-        description="What stages are told instead, by their names."
+    stage_policies: dict[str, dict[str, SettingValue]] = Field(
+        description="What stages are told instead, by their names.",
+        examples=[{"score_gen": {"pack_size": 1}}],
     )
