@@ -1,6 +1,6 @@
 """What is known of a model: its window, its prices, the parameters and usage of a call to it."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -152,4 +152,5 @@ class Params:
 
     def as_json(self) -> dict[str, Json]:
         """Only what was chosen, for the ledger and the wire."""
-        return {name: value for name, value in asdict(self).items() if value not in (None, ())}
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: value for name, value in values.items() if value not in (None, ())}

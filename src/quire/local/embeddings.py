@@ -11,6 +11,7 @@ online. It is loaded when it is first needed: that takes half a second and some 
 import re
 import threading
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -48,6 +49,7 @@ class EmbeddingRanker:
         return best
 
 
+@cache  # workers ask all the time
 def embeddings_installed() -> bool:
     """Whether the extra `compress` is there; finding that out loads nothing."""
     return find_spec("wordllama") is not None

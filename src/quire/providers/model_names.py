@@ -7,6 +7,7 @@ known one; a date stays in the name, because it is sent as it was written.
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 from typing import NamedTuple
 
 from quire.providers.vendors import vendor_facts
@@ -37,6 +38,7 @@ def split_date(name: str) -> DatedName:
     return DatedName(name[:at], name[at:])
 
 
+@lru_cache(4096)  # the catalog is looked through for each name that is read
 def spelling(model: str) -> Spelling:
     """How a model is called, whatever the case and the marks between the parts of its name."""
     parts = [part for part in _BREAKS.split(model.lower()) if part]

@@ -17,6 +17,9 @@ _PLAIN = {  # fields that are written as they are
     **dict.fromkeys(("samples", "max_tokens_per_block", "max_batch_size"), int),
     **dict.fromkeys(("templated", "all_models"), bool),
 }
+_WRITTEN = [  # `prompt_in_items` follows from the prompt
+    item.name for item in fields(Stage) if item.name != "prompt_in_items"
+]
 # written only where they say something, so that orders of before are still known by their keys
 _ADDED_LATER = ("samples_parameter", "all_models", "own_model", "missing", "relevance", "history")
 
@@ -51,8 +54,7 @@ def recipe_from_json(body: Json) -> Recipe:
 
 
 def _stage_to_json(stage: Stage) -> dict[str, Json]:
-    written: dict[str, Json] = {item.name: getattr(stage, item.name) for item in fields(stage)}
-    del written["prompt_in_items"]  # follows from the prompt
+    written: dict[str, Json] = {name: getattr(stage, name) for name in _WRITTEN}
     written["own_model"] = list(stage.own_model)
     written["history"] = [list(entry) for entry in stage.history]
     for name in _ADDED_LATER:

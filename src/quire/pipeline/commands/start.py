@@ -1,7 +1,7 @@
 """Start: an order becomes a run, or goes on with the run of the same order."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -10,7 +10,7 @@ from quire.domain.data import canonical_json
 from quire.domain.errors import UsageError
 from quire.domain.ids import DocumentId, RunId, fingerprint
 from quire.domain.models import ModelFacts
-from quire.domain.policy import SourcedPolicy
+from quire.domain.policy import Policy, SourcedPolicy
 from quire.domain.reasons import MENDED_OUTSIDE, EventKind, Fields, HoldKind, ResumeCause
 from quire.domain.recipes import RUN_TITLE, Recipe, Stage
 from quire.domain.runs import BATCH, DIRECT
@@ -33,6 +33,7 @@ _SAYING = ("limits", "wire", "max_output")
 _PAYING = ("reuse",)  # nor whether it is paid for once more: a run keeps its own until told
 AUTO_EMBEDDER = "auto"  # nobody said who ranks passages
 OPERATIONAL = frozenset((*_SPEED, *_TRAVEL, *_HOLDS, *_PAYING))
+_TOLD = tuple(item.name for item in fields(Policy) if item.name not in OPERATIONAL)
 
 
 class BlockSample(NamedTuple):
@@ -223,9 +224,10 @@ def find_run(tx: Transaction, order: Order) -> RunId | None:
 
     They knew no embedders: a run that they began is the same where the order leaves that open.
     """
-    known = tx.runs.newest_run_of_key(run_key(order), order.person)
+    recipe = _recipe_words(order)
+    known = tx.runs.newest_run_of_key(_name_order(order, recipe), order.person)
     if known is None and order.policy.policy.embedder == AUTO_EMBEDDER:
-        older = run_key(order, unknown=("embedder",))
+        older = _name_order(order, recipe, unknown=("embedder",))
         known = tx.runs.newest_run_of_key(older, order.person)
     return known
 
@@ -235,14 +237,19 @@ def run_key(order: Order, unknown: Collection[str] = ()) -> bytes:
 
     As it was before some settings existed, where those are `unknown`.
     """
-    policy = {
-        name: getattr(order.policy.policy, name)
-        for name in order.policy.as_json()
-        if name not in OPERATIONAL and name not in unknown
-    }
+    return _name_order(order, _recipe_words(order), unknown)
+
+
+def _recipe_words(order: Order) -> str:
+    """All that its recipe says, but for what the run is called."""
     facts = {name: fact for name, fact in order.recipe.facts.items() if name != RUN_TITLE}
+    return canonical_json(recipe_to_json(replace(order.recipe, facts=facts)))
+
+
+def _name_order(order: Order, recipe: str, unknown: Collection[str] = ()) -> bytes:
+    policy = {name: getattr(order.policy.policy, name) for name in _TOLD if name not in unknown}
     return fingerprint(
-        canonical_json(recipe_to_json(replace(order.recipe, facts=facts))),
+        recipe,
         order.facts.name,
         canonical_json(policy),
         *(conv_uid for _, conv_uid in order.inputs),
