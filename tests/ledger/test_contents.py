@@ -56,6 +56,7 @@ def test_what_is_purged_is_not_found_again(ledger: Ledger, raw: Raw) -> None:
     assert numbers_of(raw) == [("three", None), ("one", None), ("three", "three")]
 
 
+@pytest.mark.usefixtures("migrated_ledgers")
 def test_blocks_from_before_are_found_by_their_contents(
     bare_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,6 +197,7 @@ def test_an_attempt_remembers_a_credential_that_exists(ledger: Ledger, raw: Raw)
         raw.rows("DELETE FROM credentials")
 
 
+@pytest.mark.usefixtures("migrated_ledgers")
 def test_a_ledger_of_the_first_version_gets_its_credentials(
     bare_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
