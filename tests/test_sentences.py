@@ -37,6 +37,7 @@ ALLOWED = {
     "providers/refused_parts.py: _refused_format": "vendors' error messages",
     "providers/refused_parts.py: _refused_length": "vendors' error messages",
     "providers/refused_parts.py: _refused_role": "vendors' error messages",
+    "providers/refused_parts.py: _refused_whole": "vendors' error messages",
     "providers/refused_parts.py: _refused_words": "vendors' error messages",
     "providers/refused_parts.py: _role_left_out": "vendors' error messages",
     "providers/refused_parts.py: names_unknown_model": "vendors' error messages",

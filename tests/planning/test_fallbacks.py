@@ -43,6 +43,7 @@ def ways_down(refused: RefusedPart, most: int = 0) -> list[str]:
         (RefusedPart.TEMPERATURE, ["none"]),
         (RefusedPart.TOP_P, ["none"]),
         (RefusedPart.SEED, ["none"]),
+        (RefusedPart.STREAM, ["counted", "plain"]),
     ],
 )
 def test_ways_get_weaker_one_by_one_and_end(refused: RefusedPart, ways: list[str]) -> None:
@@ -118,6 +119,18 @@ def test_chat_calls_are_written_in_every_weaker_way() -> None:
     assert body["response_format"] == {"type": "json_object"}
     assert not {"temperature", "top_p", "seed"} & body.keys()
     assert not {"max_tokens", "max_completion_tokens"} & bare.keys()
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_a_stream_is_asked_for_where_nothing_else_is_answered(api: str) -> None:
+    by = account("openai", api=api)
+    usage = {"include_usage": True} if api == "chat" else None
+    ways: list[dict[FallbackPart, str]] = [{}, {PART.STREAM: "counted"}, {PART.STREAM: "plain"}]
+
+    bodies = [sent_body(OpenAI(), weaken_call(make_call(), FACTS, way), by) for way in ways]
+
+    assert [body.get("stream") for body in bodies] == [None, True, True]
+    assert [body.get("stream_options") for body in bodies] == [None, usage, None]
 
 
 def test_an_address_is_written_down_without_a_secret() -> None:

@@ -250,6 +250,16 @@ SAID: dict[str, tuple[Any, RefusedPart]] = {
         PART.MAX_COMPLETION_TOKENS,
     ),
     "fastapi seed": (fastapi_error("Extra inputs are not permitted", "seed"), PART.SEED),
+    "stream param": (fastapi_error("Input should be True", "stream"), PART.STREAM),
+}
+SAID |= {
+    said: (openai_error(said), PART.STREAM)
+    for said in (
+        "only stream=true is supported",
+        "Non-streaming requests are not supported.",
+        "This model only support stream mode, please enable the stream parameter to access it.",
+        "<400> X.InvalidParameter: enable_thinking must be set to false for non-streaming calls",
+    )
 }
 
 
@@ -407,6 +417,7 @@ def test_a_template_that_fails_with_a_500_is_a_refused_role() -> None:
         "This request was refused by our content policy",
         "Invalid value: 'the seed must be sown in May'",
         "max_tokens is invalid",
+        "Invalid text: 'this river only supports streaming'",
         "After the optional system message, conversation roles must alternate user/assistant",
     ],
 )

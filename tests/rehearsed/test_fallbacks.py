@@ -65,6 +65,14 @@ def no_max_tokens(body: Body) -> Complaint | None:
     return vllm_says(f"{said} Use 'max_completion_tokens' instead.")
 
 
+def no_whole_answers(body: Body) -> Complaint | None:
+    """Answer in streams only, as some models of Alibaba's do, and know no options of streams."""
+    if "stream_options" in body:
+        return vllm_says("Unknown parameter: 'stream_options'")
+    said = "This model only support stream mode, please enable the stream parameter."
+    return None if body.get("stream") else vllm_says(said)
+
+
 def short_answers(body: Body) -> Complaint | None:
     """Allow answers of 300 tokens."""
     return vllm_says("`max_tokens` must be <= 300") if body.get("max_tokens", 0) > 300 else None
@@ -109,6 +117,7 @@ def fell_back(here: World, run: Any) -> list[tuple[Any, Any]]:
         ([no_max_tokens], [("limit", "max_completion_tokens")]),
         ([no_schema, no_system], [("structured", "json"), ("system", "user")]),
         ([short_answers], [("max_output", "300")]),
+        ([no_whole_answers], [("stream", "counted"), ("stream", "plain")]),
     ],
 )
 def test_a_refused_part_costs_the_calls_in_flight_and_all_is_done(

@@ -21,6 +21,7 @@ class RefusedPart(StrEnum):
     TEMPERATURE = "temperature"
     TOP_P = "top_p"
     SEED = "seed"
+    STREAM = "stream"  # that an answer is wanted whole, or how a stream is asked for
 
 
 class PartRefusal(NamedTuple):
@@ -40,9 +41,11 @@ class FallbackPart(StrEnum):
     TEMPERATURE = "temperature"
     TOP_P = "top_p"
     SEED = "seed"
+    STREAM = "stream"  # whether the answer comes whole or piece by piece
 
 
 LEFT_OUT = "none"  # the way of a part that is not sent at all
+COUNTED_STREAM, PLAIN_STREAM = "counted", "plain"  # its end is to say what was used, or need not
 
 Fallbacks = Mapping[FallbackPart, str]  # the weaker way that a part is written in
 NO_FALLBACKS: Fallbacks = {}

@@ -81,6 +81,7 @@ class Call:
     caching: bool = False  # mark the end of the system text as worth keeping
     system_role: str = ""  # whose words the system text is said to be, if not as usual there
     limit_name: str = ""  # what the longest answer is called, if not as usual there
+    stream: str = ""  # the kind of stream to answer with; "" = whole
     long_lived: bool = False  # for an hour and longer, where the provider has such a form
     passages: tuple[str, ...] = ()  # to embed; then nothing else is asked
     dimensions: int = 0  # numbers of a vector that are asked for; 0 = as many as there are

@@ -267,6 +267,8 @@ _WAY_TEXTS = {
     ("limit", "none"): "the longest answer is not said",
     ("limit", ""): "the longest answer is said as {way}",
     ("max_output", ""): "its answers are at most {way} tokens long",
+    ("stream", "counted"): "its answers come as streams",
+    ("stream", "plain"): "its answers come as streams, which need not say what was used",
     **{(name, "none"): name + " is left out" for name in ("temperature", "top_p", "seed")},
 }
 

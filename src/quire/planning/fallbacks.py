@@ -14,7 +14,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from quire.domain.fallbacks import (
+    COUNTED_STREAM,
     LEFT_OUT,
+    PLAIN_STREAM,
     Fallback,
     FallbackPart,
     Fallbacks,
@@ -40,6 +42,7 @@ _PARTS = {
     RefusedPart.TEMPERATURE: FallbackPart.TEMPERATURE,
     RefusedPart.TOP_P: FallbackPart.TOP_P,
     RefusedPart.SEED: FallbackPart.SEED,
+    RefusedPart.STREAM: FallbackPart.STREAM,
 }
 _OTHER_NAMES = {
     RefusedPart.MAX_TOKENS: MAX_COMPLETION_TOKENS,
@@ -67,6 +70,8 @@ def next_fallback(facts: ModelFacts, refusal: PartRefusal, sent: Fallbacks) -> F
         case FallbackPart.MAX_OUTPUT:
             most = refusal.most_output
             way = str(most) if 0 < most < (int(before) if before else facts.max_output) else ""
+        case FallbackPart.STREAM:
+            way = {"": COUNTED_STREAM, COUNTED_STREAM: PLAIN_STREAM}.get(before, "")
         case _:
             way = "" if before else LEFT_OUT
     return Fallback(part, way) if way else None
@@ -120,7 +125,8 @@ def weaken_call(call: Call, facts: ModelFacts, fallbacks: Fallbacks) -> Call:
         params, limit = replace(params, max_tokens=None), ""
     wire = replace(call.wire, structured=structured_way(facts, fallbacks))
     role = fallbacks.get(FallbackPart.SYSTEM, "")
-    call = replace(call, params=params, wire=wire, limit_name=limit)
+    stream = fallbacks.get(FallbackPart.STREAM, "")
+    call = replace(call, params=params, wire=wire, limit_name=limit, stream=stream)
     if role == USER and call.system:  # it stands before the blocks, and is cached as well there
         return _with_system_said(call)
     return replace(call, system_role=role)

@@ -1,9 +1,10 @@
 """Event streams: the events of a server that only streams become the answer they add up to.
 
-Nobody asks for a stream, but some servers and gateways know no other way. It is stored as it came,
-and put together whenever it is read: Chat Completions from their chunks, a response of OpenAI's
-from its last event, a message of Anthropic's from its blocks, Gemini's from its parts. A stream
-without its end is no answer: what was cut off cannot be told from what was left out.
+Nobody asks for a stream where whole answers can be had, but some servers know no other way. It is
+stored as it came, and put together whenever it is read: Chat Completions from their chunks, a
+response of OpenAI's from its last event, a message of Anthropic's from its blocks, Gemini's from
+its parts. A stream without its end is no answer: what was cut off cannot be told from what was left
+out.
 """
 
 import json

@@ -9,6 +9,7 @@ import orjson
 from quire.domain.accounts import Account, Rates
 from quire.domain.data import Json, JsonObject
 from quire.domain.errors import ProviderError, Undecodable
+from quire.domain.fallbacks import COUNTED_STREAM
 from quire.domain.ids import fingerprint
 from quire.domain.models import CacheMarking, StructuredOutput, Usage
 from quire.domain.requests import Call, Reply, Role, Stop
@@ -86,9 +87,17 @@ def encode_chat(call: Call, variant: ChatVariant) -> bytes:
         body.update(sampling(call))
     if variant.marking == "prompt_cache":
         body.update(cache_options(call))
+    body.update(_streaming(call))
     if call.output_schema is not None:
         body.update(_structured_chat(call, call.output_schema, variant))
     return orjson.dumps(body)
+
+
+def _streaming(call: Call) -> dict[str, Json]:
+    if not call.stream:
+        return {}
+    counted: dict[str, Json] = {"stream_options": {"include_usage": True}}
+    return {"stream": True, **(counted if call.stream == COUNTED_STREAM else {})}
 
 
 def _chat_messages(call: Call, variant: ChatVariant, marking: str) -> list[object]:
@@ -263,6 +272,8 @@ def encode_responses(call: Call) -> bytes:
     if call.wire.sampling:
         body.update(sampling(call))
     body.update(cache_options(call))
+    if call.stream:
+        body["stream"] = True
     if call.output_schema is not None:
         body.update(_structured_response(call.output_schema, call.wire.structured))
     return orjson.dumps(body)

@@ -80,6 +80,17 @@ _MOST = re.compile(
     re.IGNORECASE,
 )
 
+_STREAM_PLACE = re.compile(r"(?:body\.)?stream(?:_options)?\b", re.IGNORECASE)
+# Somebody who answers in streams only, at the head of what is said.
+_STREAM = re.compile(
+    r"\A\W*(?:<\d+> )?(?:[\w.]+: )*(?:(?:this|the) (?:model|server|endpoint|api) )?(?:"
+    r"only (?:supports? )?stream|non-?stream(?:ing)?\b.{0,40}\bnot (?:supported|allowed)"
+    r"|['\"`]?stream(?:ing)?['\"`]? (?:is required|must be (?:set to )?['\"`]?(?:true|enabled))"
+    r"|\S{0,40}enable_thinking must be set to false for non-streaming"
+    r"|.{0,60}\bstream_options\b)",
+    re.IGNORECASE,
+)
+
 _SAMPLING = {
     "temperature": RefusedPart.TEMPERATURE,
     "top_?p": RefusedPart.TOP_P,
@@ -122,7 +133,7 @@ def find_refusal(message: str, places: Iterable[str] = ()) -> PartRefusal | None
     for place in named:
         if found := _refused_place(place, message):
             return found
-    if found := _refused_role(message) or template_refusal(message):
+    if found := _refused_role(message) or template_refusal(message) or _refused_whole(message):
         return found
     if any(not place.startswith("messages") for place in named):  # it says what it is about
         return None
@@ -136,6 +147,8 @@ def _refused_place(place: str, message: str) -> PartRefusal | None:
         return _refused_length(message, place)
     if _FORMAT.search(place):
         return _refused_format(f"{place} {message}")
+    if _STREAM_PLACE.match(place):
+        return PartRefusal(RefusedPart.STREAM)
     for pattern, part in _SAMPLING_PLACES.items():
         if pattern.match(place):
             return PartRefusal(part)
@@ -156,6 +169,10 @@ def _refused_role(message: str) -> PartRefusal | None:
     role = next(word for word in said.groupdict().values() if word)
     developer = role.lower() == "developer"
     return PartRefusal(RefusedPart.DEVELOPER_ROLE if developer else RefusedPart.SYSTEM_ROLE)
+
+
+def _refused_whole(message: str) -> PartRefusal | None:
+    return PartRefusal(RefusedPart.STREAM) if _STREAM.search(message) else None
 
 
 def _refused_words(message: str) -> PartRefusal | None:
