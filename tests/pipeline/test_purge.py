@@ -71,6 +71,23 @@ def test_what_persons_wrote_and_rejected_is_erased_too(world: Worlds) -> None:
     ]
 
 
+def test_what_was_erased_wants_nobody_any_more(world: Worlds) -> None:
+    here = world()
+    two_documents(here)
+    run, review = here.run(), here.engine.review
+    lines = {line.task_id: line.title for line in review.inbox(run.id).lines}
+    erased = [task for task, title in lines.items() if title == "secret"]
+    review.approve(erased[0], "Ada")
+    assert 0 < len(erased) < len(lines)
+
+    here.engine.purge("secret")
+
+    left = [line.task_id for line in review.inbox(run.id).lines]
+    counts = review.counts(run.id)
+    assert left == [task for task, title in lines.items() if title != "secret"]
+    assert (counts.left, counts.decided) == (len(left), 0)
+
+
 class Quoting(Scripted):
     """Refuses every call, and says of what."""
 

@@ -165,6 +165,8 @@ def _fits_entry(entry: InboxEntry, chosen: InboxFilter) -> bool:
 
 
 def _fits_detail(detail: InboxDetail, chosen: InboxFilter, texts: Mapping[ResultId, str]) -> bool:
+    if detail.data is None:  # erased, by a version that left it in the index
+        return False
     if chosen.review not in (ANY, detail.review_state):  # decided since the index was read
         return False
     if chosen.state is not None and detail.state != chosen.state:

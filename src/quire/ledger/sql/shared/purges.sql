@@ -46,7 +46,7 @@ UPDATE requests SET body = NULL, stray_ids = NULL, purged_at = :now WHERE id IN 
 UPDATE request_tasks SET reasons = NULL WHERE request_id IN (:requests...)
 
 -- name: purge_results
-UPDATE results SET data = NULL, notes = NULL WHERE task_id IN (:tasks...)
+UPDATE results SET data = NULL, notes = NULL, review_rank = NULL WHERE task_id IN (:tasks...)
 
 -- name: purge_task_subjects
 -- What is left of a task: its state and counts. Its own key takes the place of what named the content. A worker that
