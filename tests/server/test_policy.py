@@ -33,6 +33,34 @@ def test_a_decision_holds_for_runs_that_begin_after_it(tmp_path: Path, ledger_ur
     assert last["source"] == "built-in"
 
 
+def test_wallet_and_budget_of_a_workspace_bind_runs_that_begin_and_name_none(
+    tmp_path: Path, ledger_url: str
+) -> None:
+    with open_site(tmp_path, place=ledger_url) as client:
+        upload(client)
+        engine = client.app.state.site.engine("local")  # type: ignore[attr-defined]  # it is ours
+        engine.wallets.create("team", 50)
+        engine.wallets.create("other", 50)
+        before = start_run(client, new=True)
+        shown = client.put("/v1/policy", json={"policy": {"wallet": "team", "budget": "$2.50"}})
+        bound = start_run(client, new=True)
+        said = start_run(client, new=True, wallet="other", budget_usd=1)
+        client.put("/v1/policy", json={"policy": {"budget": 9}})
+        again = start_run(client)  # goes on with the newest
+        page = client.get("/new").text
+        client.put("/v1/policy", json={"policy": {"wallet": None, "budget": None}})
+        last = client.get("/v1/policy").json()["policy"]
+        runs = [client.get(f"/v1/runs/{run}").json()["money"] for run in (before, bound, said)]
+
+    assert shown.json()["policy"]["budget"] == {"value": "$2.50", "source": "workspace"}
+    assert shown.json()["policy"]["wallet"] == {"value": "team", "source": "workspace"}
+    assert (last["wallet"], last["budget"]) == ({"value": None, "source": "built-in"},) * 2
+    assert runs[0] is None
+    assert [(run["wallet"], run["budget_usd"]) for run in runs[1:]] == [("team", 2.5), ("other", 1)]
+    assert again == said
+    assert ('data-usual="9"' in page, "team, by policy" in page) == (True, True)
+
+
 @pytest.mark.parametrize(
     "policy",
     [
@@ -41,6 +69,10 @@ def test_a_decision_holds_for_runs_that_begin_after_it(tmp_path: Path, ledger_ur
         {"route": "slow"},
         {"max_calls": 1, "max_tries": 5},
         {"pack_size": 5, "temperature": 9},
+        {"wallet": "nobodys"},
+        {"budget": 0},
+        {"budget": "five"},
+        {"budget": True},
         {"limits": "night"},  # no profile has this name
         {"embedder": "simulated/none"},
         {"embedder": "nobody"},

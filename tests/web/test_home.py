@@ -14,7 +14,7 @@ from quire.domain.runs import HeldError
 from quire.engine import open_engine
 from quire.engine.examples import load_example
 from quire.server.site import Site
-from quire.web.policy_words import POLICY_WORDS
+from quire.web.policy_words import FUND_WORDS, POLICY_WORDS
 from tests.server.counted_statements import counted_statements
 from tests.server.review_sites import sign_in
 from tests.server.sites import open_site, start_run
@@ -197,7 +197,7 @@ def test_every_policy_value_says_what_it_does_and_what_it_takes(tmp_path: Path) 
         page = client.get("/settings").text
 
     assert list(POLICY_WORDS) == [item.name for item in fields(Policy)]
-    for name, words in POLICY_WORDS.items():
+    for name, words in {**POLICY_WORDS, **FUND_WORDS}.items():
         assert f"<code>{name}</code>" in page
         assert str(escape(words.does)) in page
     assert 'data-policy-back="pack_size"' in page

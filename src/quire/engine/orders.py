@@ -20,7 +20,11 @@ from quire.engine.embedders import refuse_as_answerer, with_embedders
 from quire.engine.kept_schemas import SchemaSource
 from quire.engine.library import Library, Over
 from quire.engine.wallets import Dollars
-from quire.engine.workspace_policy import settings_layers, with_workspace_policy
+from quire.engine.workspace_policy import (
+    read_usual_funds,
+    settings_layers,
+    with_workspace_policy,
+)
 from quire.export.result_selection import choose_stage
 from quire.ledger.ledger import Ledger, Transaction
 from quire.ledger.tables.runs import ProbeQuestion
@@ -192,7 +196,7 @@ class Orders:
         with self._context.ledger.transaction() as tx:
             if order.command and (known := _run_of_command(tx, order.command)):
                 return StartedRun(known, goes_on=True)
-            started = start(tx, order, now)
+            started = start(tx, order, now, read_usual_funds(tx))
             if order.command:
                 tx.runs.add_command(order.command, started.run_id, "start", now)
             if not started.goes_on:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import HTMLResponse
 
 from quire.domain.ids import DocumentId
-from quire.domain.pricing import MOST_DOLLARS
+from quire.domain.pricing import MOST_DOLLARS, to_usd
 from quire.engine import Engine
 from quire.engine.model_list import read_model_list
 from quire.engine.recipe_list import RecipeList
@@ -67,6 +67,7 @@ def new_run(
         recipes=RecipeList(engine.registry).lines(),
         models=_models(),
         default_model=engine.settings.model or ("" if keys else FREE_MODEL),
+        usual_funds=_usual_funds(engine),
         wallets=[wallet.name for wallet in engine.wallets.list()],
         blank=json.dumps(BLANK, indent=2),
         peeked=PEEKED,
@@ -75,6 +76,14 @@ def new_run(
         may_start=principal.role >= AccessRole.OPERATOR,
         keys=keys,
     )
+
+
+def _usual_funds(engine: Engine) -> dict[str, str]:
+    """What the workspace lets a run spend that says nothing of it; empty: it decided nothing."""
+    funds = engine.workspace_policy.usual_funds()
+    amount = 0.0 if funds.budget is None else to_usd(funds.budget)
+    budget = f"{amount:.12f}".rstrip("0").rstrip(".") if amount else ""
+    return {"wallet": funds.wallet or "", "budget": budget}
 
 
 def _count_usual(engine: Engine) -> UsualDocuments:

@@ -77,3 +77,9 @@ POLICY_WORDS: Mapping[str, PolicyWords] = {
     "review": _choose("required: only what a person confirmed is exported", "optional", "required"),
     "ledger": _choose("Render prompts again when needed, or store them", "lean", "full"),
 }
+FUND_WORDS: Mapping[str, PolicyWords] = {
+    "wallet": PolicyWords("What runs spend from that name no wallet", "the name of a wallet"),
+    "budget": PolicyWords(
+        "The most that a run spends, in dollars, where it says none", "5, 5.00 or $5"
+    ),
+}

@@ -13,7 +13,7 @@ from quire.engine.model_list import read_model_list
 from quire.providers.vendors import PROVIDER_NAMES
 from quire.server.access import AccessRole, AskedEngine, Principal, find_principal
 from quire.web.pages import render
-from quire.web.policy_words import POLICY_WORDS
+from quire.web.policy_words import FUND_WORDS, POLICY_WORDS
 
 router = APIRouter()
 KEYLESS = ("simulated", "local")
@@ -75,7 +75,7 @@ def _policy(engine: Engine) -> list[PolicyLine]:
             name,
             str(pair.get("source") or ""),
             _type_value(pair.get("value")),
-            *POLICY_WORDS[name],
+            *(POLICY_WORDS.get(name) or FUND_WORDS[name]),
         )
         for name, pair in engine.workspace_policy.show().items()
         if isinstance(pair, dict)

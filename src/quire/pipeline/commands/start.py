@@ -19,7 +19,7 @@ from quire.ledger.ledger import Transaction
 from quire.pipeline.answers.notifications import lift_holds
 from quire.pipeline.calls.limit_profiles import keep_run_limits
 from quire.pipeline.calls.route import set_route
-from quire.pipeline.commands.wallets import fund_run
+from quire.pipeline.commands.wallets import UsualFunds, fund_run
 from quire.pipeline.run_spec import possible_models
 from quire.recipes.policy_layers import policy_from_json
 from quire.recipes.recipe_snapshots import recipe_to_json
@@ -31,6 +31,7 @@ _HOLDS = ("hold_failed_percent", "hold_cost_percent")
 # Nor does how a model is spoken to: what it takes may be stated after it refused something else.
 _SAYING = ("limits", "wire", "max_output")
 _PAYING = ("reuse",)  # nor whether it is paid for once more: a run keeps its own until told
+UNBOUND = UsualFunds()
 AUTO_EMBEDDER = "auto"  # nobody said who ranks passages
 OPERATIONAL = frozenset((*_SPEED, *_TRAVEL, *_HOLDS, *_PAYING))
 _TOLD = tuple(item.name for item in fields(Policy) if item.name not in OPERATIONAL)
@@ -85,7 +86,7 @@ class StartedRun(NamedTuple):
     goes_on: bool  # it had begun before
 
 
-def start(tx: Transaction, order: Order, now: datetime) -> StartedRun:
+def start(tx: Transaction, order: Order, now: datetime, usual: UsualFunds = UNBOUND) -> StartedRun:
     """Begin a run, or go on with the newest one of the same order; a finished one owes nothing."""
     assert not order.policy.probed  # whoever orders has looked the pack size up
     key = run_key(order)
@@ -93,7 +94,7 @@ def start(tx: Transaction, order: Order, now: datetime) -> StartedRun:
     known = None if order.new else find_run(tx, order)
     if known is not None:
         _go_on(tx, known, order, now)
-    run = _begin_run(tx, key, order, now) if known is None else known
+    run = _begin_run(tx, key, order, now, usual) if known is None else known
     tx.notify()
     return StartedRun(run, goes_on=known is not None)
 
@@ -108,11 +109,15 @@ def _go_on(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
         fund_run(tx, run, order.wallet, order.budget, now)
 
 
-def _begin_run(tx: Transaction, key: bytes, order: Order, now: datetime) -> RunId:
+def _begin_run(
+    tx: Transaction, key: bytes, order: Order, now: datetime, usual: UsualFunds
+) -> RunId:
     """Write down all that a new run was told."""
     snapshots = (recipe_to_json(order.recipe), order.facts.as_json(), order.policy.as_json())
     run = tx.runs.add_run(key, snapshots, order.task_limit, now, order.person)
-    fund_run(tx, run, order.wallet, order.budget, now, new=True)
+    wallet = usual.wallet if order.wallet is None else order.wallet
+    budget = usual.budget if order.budget is None else order.budget
+    fund_run(tx, run, wallet, budget, now, new=True)
     tx.runs.add_run_documents(run, [document for document, _ in order.inputs], order.input_names)
     further = (*order.models, *order.embedders)
     tx.lineage.add_run_models(run, [(model.name, model.as_json()) for model in further])

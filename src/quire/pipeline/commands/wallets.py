@@ -1,6 +1,7 @@
 """Wallets: created, credited, transferred between; and what a run may spend, said or changed."""
 
 from datetime import datetime
+from typing import NamedTuple
 
 from quire.domain.errors import Conflict, NotFound, OutOfFunds, UsageError
 from quire.domain.ids import SCHEMA_REF, RunId, SliceId
@@ -25,6 +26,13 @@ from quire.pipeline.calls.funds import (
 
 LARGEST_BALANCE = 4 * 10**18  # picodollars: what both databases add up without care
 NO_SLICE = SliceId(0)
+
+
+class UsualFunds(NamedTuple):
+    """What a run that begins is bound by where its order names nothing."""
+
+    wallet: str | None = None
+    budget: int | None = None  # picodollars
 
 
 def must_get_wallet(tx: Transaction, name: str) -> Wallet:

@@ -311,7 +311,7 @@ function showButtons() {
   const ready = Boolean(order());
   if (!mayStart) return;
   at("save").disabled = !editor.sound;
-  const { sound, limit, budget = Infinity } = readFields();
+  const { sound, limit, budget = Number(at("budget").dataset.usual) || Infinity } = readFields();
   at("try").disabled = !ready || !sound || at("question").value.startsWith("recipe:");
   const least = planned?.asked.least_budget_usd ?? 0;
   at("try").textContent = `Try on 3 blocks${tryCost()}`;
