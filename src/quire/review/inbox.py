@@ -137,7 +137,7 @@ def _take_matching(
     """Those of some results that a filter takes; what the index tells is looked at first."""
     entries = [entry for entry in entries if _fits_entry(entry, chosen)]
     ids = [entry.result_id for entry in entries]
-    details = tx.inbox.inbox_details(ids)
+    details = tx.inbox.inbox_details(ids)  # an erased one may be in the index of an old ledger
     texts = tx.inbox.inbox_texts(ids) if chosen.text else {}
     if chosen.again not in {None, ANY}:
         rejected = tx.inbox.rejected_tasks([entry.task_id for entry in entries])
@@ -146,7 +146,9 @@ def _take_matching(
     return [
         MatchedEntry(entry, detail)
         for entry in entries
-        if (detail := details.get(entry.result_id)) and _fits_detail(detail, chosen, texts)
+        if (detail := details.get(entry.result_id))
+        and detail.data is not None
+        and _fits_detail(detail, chosen, texts)
     ]
 
 
@@ -165,8 +167,6 @@ def _fits_entry(entry: InboxEntry, chosen: InboxFilter) -> bool:
 
 
 def _fits_detail(detail: InboxDetail, chosen: InboxFilter, texts: Mapping[ResultId, str]) -> bool:
-    if detail.data is None:  # erased, by a version that left it in the index
-        return False
     if chosen.review not in (ANY, detail.review_state):  # decided since the index was read
         return False
     if chosen.state is not None and detail.state != chosen.state:
