@@ -50,6 +50,12 @@ def test_a_run_that_stopped_as_asked_has_done_what_it_was_to_do(notes: Quire) ->
     assert said.stdout.startswith("run 1 stopped after summary, as asked: 4 of ")
     assert "next: quire resume 1, then quire attach 1 or the same command without" in said.stdout
     assert "is held" not in said.output
+    (shows,) = (line for line in said.stdout.splitlines() if "quire show" in line)
+    assert "quire show 1 --stage summary, quire results 1 --to DIR, or" in shows
+    assert "quire export 1 --stage summary -o out.jsonl" in shows
+    for command in ("show", "export"):
+        told = notes(command, 1).output
+        assert "digest has nothing yet; --stage summary has 2" in told
     assert notes.json("attach", 1)["exit_code"] == 0
     notes("pause", 1)
     assert "is held (user)" in notes("attach", 1, code=4).stderr

@@ -7,6 +7,7 @@ import typer
 from quire.cli.options import AsJson, Only, RunNumber, Since, option
 from quire.cli.order_options import StageName
 from quire.cli.printing import note, print_json, quantity, say
+from quire.cli.progress_words import filled_stage_note
 from quire.cli.session import engine_and_run, session
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
@@ -64,6 +65,8 @@ def export(
         print_json(_report_json(number, report, pending, simulated=simulated))
     elif not session(context).quiet:
         _tell_export(number, report, pending, simulated=simulated)
+        if stage is None and not report.rows and (elsewhere := filled_stage_note(now)):
+            note(elsewhere)
 
 
 def _count_pending(now: Progress) -> int:

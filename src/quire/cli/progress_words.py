@@ -49,6 +49,22 @@ def print_stages(now: Progress) -> None:
     print_table([*used], rows, narrowing=_STAGE_NARROWING)
 
 
+def filled_stage(now: Progress) -> StageProgress | None:
+    """The last stage with results, where what a recipe is for has none yet; else None."""
+    made = [stage for stage in now.stages if not stage.critic]
+    filled = [stage for stage in made if stage.counts.get(TaskState.DONE)]
+    return filled[-1] if filled and made[-1].expanded == 0 else None
+
+
+def filled_stage_note(now: Progress) -> str:
+    """Where there are results while what a recipe is for has none yet; else empty."""
+    filled = filled_stage(now)
+    if filled is None:
+        return ""
+    last = [stage.name for stage in now.stages if not stage.critic][-1]
+    return f"{last} has nothing yet; --stage {filled.name} has {filled.counts[TaskState.DONE]:,}"
+
+
 def stages_summary(now: Progress) -> str:
     """All stages in one line: what each came to."""
     return " · ".join(f"{stage.name}: {_stage_summary(stage)}" for stage in now.stages)

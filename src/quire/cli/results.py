@@ -17,6 +17,7 @@ from quire.cli.printing import (
     say,
     short_model_name,
 )
+from quire.cli.progress_words import filled_stage_note
 from quire.cli.session import engine_and_run
 from quire.domain.data import stored_json
 from quire.domain.gates import ReadingNote
@@ -68,6 +69,8 @@ def show(
     whole = count >= total or count < limit
     shown = _describe_shown(count, quantity(total, noun), only, since, whole=whole)
     say(f"\n{shown} of {of}{simulated}")
+    if not total and (elsewhere := filled_stage_note(now)):
+        say(elsewhere)
 
 
 def _describe_shown(count: int, total: str, only: str, since: str | None, *, whole: bool) -> str:

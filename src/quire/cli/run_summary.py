@@ -5,7 +5,12 @@ from typing import TYPE_CHECKING
 
 from quire.cli.live_progress import ended_count, goal
 from quire.cli.printing import SIMULATED, model_label, note, print_json, quantity, say
-from quire.cli.progress_words import direct_reason, policy_value, stages_summary
+from quire.cli.progress_words import (
+    direct_reason,
+    filled_stage,
+    policy_value,
+    stages_summary,
+)
 from quire.cli.session import DONE, HELD, INTERRUPTED, SOME_FAILED
 from quire.domain.ids import RunId
 from quire.domain.pricing import dollars
@@ -223,7 +228,9 @@ def _next_steps(now: Progress, code: int, *, new: bool) -> list[str]:
         said.append(f"quire failures {run} says why some failed; quire retry {run} asks again")
     if now.done and code in (DONE, SOME_FAILED):
         files = f" quire results {run} --to DIR," if now.is_staged else ""
-        said.append(f"quire show {run},{files} or quire export {run} -o out.jsonl")
+        filled = filled_stage(now)
+        of = f"{run} --stage {filled.name}" if filled else f"{run}"
+        said.append(f"quire show {of},{files} or quire export {of} -o out.jsonl")
     if stale := sum(stage.stale for stage in now.stages):
         said.append(f"quire retry {run} --stale makes {stale:,} again that used what has changed")
     if code == HELD and (remedy := _hold_remedy(now)):
