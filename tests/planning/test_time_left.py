@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from quire.domain.ids import RunId
-from quire.domain.reasons import HoldKind
-from quire.domain.runs import Hold, Progress, StageProgress
+from quire.domain.reasons import EventKind, HoldKind
+from quire.domain.runs import Event, Hold, Progress, StageProgress
 from quire.domain.states import RunState, StageState, TaskState
 from quire.planning.time_left import (
     BatchOut,
@@ -14,6 +14,7 @@ from quire.planning.time_left import (
     TimeLeft,
     UnknownReason,
     forecast_time_left,
+    idle_seconds,
 )
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -123,3 +124,30 @@ def test_of_a_run_that_owes_nothing_there_is_no_time_left_to_tell() -> None:
         replace(PLAIN, cancelling=True),
     ):
         assert forecast_time_left(over, PACE) is None
+
+
+def _happened(*events: tuple[int, EventKind]) -> list[Event]:
+    return [Event(BEGIN + timedelta(seconds=at), kind, "") for at, kind in events]
+
+
+def test_the_time_in_which_nothing_was_to_do_says_nothing_of_the_pace() -> None:
+    """Three blocks were tried, and looked at for nine minutes before the rest was asked for."""
+    tried = _happened(
+        (0, EventKind.RUN_STARTED), (2, EventKind.PROGRESS), (598, EventKind.LIMIT_CHANGED)
+    )
+
+    left = forecast_time_left(PLAIN, replace(PACE, idle=idle_seconds(tried)))
+
+    assert left == TimeLeft(seconds=4 * 4.0)
+
+
+def test_a_run_is_idle_from_an_end_to_where_it_goes_on() -> None:
+    paused = ((0, EventKind.RUN_STARTED), (10, EventKind.PAUSED), (12, EventKind.PROGRESS))
+    back = (*paused, (70, EventKind.RESUMED))
+    again = (*back, (80, EventKind.RUN_FINISHED), (90, EventKind.APPROVED), (95, EventKind.PAUSED))
+
+    assert idle_seconds([]) == 0
+    assert idle_seconds(_happened(*paused)) == 0  # it is held: nobody asks how long it takes
+    assert idle_seconds(_happened(*back)) == 60
+    assert idle_seconds(_happened(*again, (100, EventKind.REJECTED))) == 60 + 20
+    assert idle_seconds(_happened((0, EventKind.RUN_STARTED), (50, EventKind.REJECTED))) == 0

@@ -15,6 +15,7 @@ from quire.engine import open_engine
 from quire.engine.examples import load_example
 from quire.server.site import Site
 from quire.web.policy_words import FUND_WORDS, POLICY_WORDS
+from quire.web.run_lines import read_run_line
 from tests.server.counted_statements import counted_statements
 from tests.server.review_sites import sign_in
 from tests.server.sites import open_site, start_run
@@ -44,7 +45,10 @@ def test_runs_are_shown_with_what_they_cost_and_what_they_need(tmp_path: Path) -
         poor = engine.run(schema="clauses", model="simulated/large", budget_usd="0.000001")
         with suppress(HeldError):
             poor.wait()
+        line = read_run_line(engine, poor.id)
 
+    assert line.left_words == ""  # nobody can tell
+    assert line._replace(seconds_left=240.0).left_words == "4 min left"
     with open_site(tmp_path) as client:
         page, running = client.get("/").text, client.get("/?show=running").text
         needs, odd = client.get("/?show=needs").text, client.get("/?show=odd")

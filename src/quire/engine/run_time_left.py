@@ -17,6 +17,7 @@ from quire.planning.time_left import (
     TimeLeft,
     UnknownReason,
     forecast_time_left,
+    idle_seconds,
 )
 from quire.providers.vendors import vendor_facts
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from quire.engine import Engine
     from quire.engine.queries import RunHead
 
+HISTORY = 200  # events of a run that are looked through for when it was at rest
 _REASONS = {
     UnknownReason.HELD: "it is held",
     UnknownReason.NO_WORKER: "no worker",
@@ -41,6 +43,7 @@ def read_time_left(
         started_at=head.started_at,
         now=engine.runtime.now(),
         workers=workers,
+        idle=idle_seconds(engine.queries.events(head.id, HISTORY)) if going else 0.0,
         stages=_stage_calls(engine, now) if going and now.is_staged else {},
         batches=[_batch_out(view) for view in views if view.state not in BATCH_OVER],
     )

@@ -11,8 +11,19 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from quire.domain.runs import Progress, StageProgress
+from quire.domain.reasons import EventKind
+from quire.domain.runs import Event, Progress, StageProgress
 from quire.domain.states import TASK_ENDED, TASK_UNDER_WAY, RunState
+
+AT_REST = {
+    EventKind.RUN_FINISHED,
+    *(EventKind.HELD, EventKind.PAUSED, EventKind.STOPPED, EventKind.WORKER_LOST),
+}
+GOES_ON = {
+    *(EventKind.LIMIT_CHANGED, EventKind.RESUMED, EventKind.WENT_ON),
+    *(EventKind.RETRIED, EventKind.RERUN, EventKind.REGATED),
+    *(EventKind.REJECTED, EventKind.UNDONE),
+}
 
 
 class UnknownReason(StrEnum):
@@ -47,6 +58,7 @@ class Pace:
     started_at: datetime
     now: datetime
     workers: int
+    idle: float = 0.0  # seconds since it started in which there was nothing to do
     stages: Mapping[str, StageCalls] = field(default_factory=dict)
     batches: Sequence[BatchOut] = ()
 
@@ -127,4 +139,22 @@ def _calls_a_task(stage: StageProgress, known: StageCalls | None) -> float:
 
 
 def _elapsed_seconds(pace: Pace) -> float:
-    return (pace.now - pace.started_at).total_seconds()
+    return max(0.0, (pace.now - pace.started_at).total_seconds() - pace.idle)
+
+
+def idle_seconds(events: Sequence[Event]) -> float:
+    """How long a run was at rest before it went on, by its history, the oldest first.
+
+    Nothing is told when a limit is reached: a run that is asked for more rested since it last told
+    something.
+    """
+    idle, since, last = 0.0, None, None
+    for event in events:
+        if event.kind in AT_REST:
+            since = since or event.at
+        elif event.kind in GOES_ON:
+            rested = since or (last if event.kind == EventKind.LIMIT_CHANGED else None)
+            idle += (event.at - rested).total_seconds() if rested else 0.0
+            since = None
+        last = event.at
+    return idle

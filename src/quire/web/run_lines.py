@@ -6,7 +6,9 @@ from quire.domain.ids import RunId
 from quire.domain.runs import Progress
 from quire.domain.states import RunState, TaskState
 from quire.engine import Engine
+from quire.engine.progress_words import duration_words
 from quire.engine.queries import RunHead
+from quire.engine.run_time_left import read_time_left
 from quire.web.run_standing import is_simulated, status_word
 
 PATHS = {"batch": "batch", "paced": "paced"}  # else direct
@@ -19,6 +21,7 @@ class RunLine(NamedTuple):
     now: Progress
     status: str
     forecast: int | None  # picodollars, as it was told when it began
+    seconds_left: float | None = None  # None: nobody waits for it, or can tell
 
     @property
     def is_running(self) -> bool:
@@ -49,6 +52,11 @@ class RunLine(NamedTuple):
         return min(99 if ended < self.now.total else 100, 100 * ended // max(1, self.now.total))
 
     @property
+    def left_words(self) -> str:
+        """How long it still takes, where that is known."""
+        return "" if self.seconds_left is None else f"{duration_words(self.seconds_left)} left"
+
+    @property
     def path(self) -> str:
         """How its calls travel."""
         route = self.head.policy.get("route")
@@ -70,5 +78,8 @@ def read_run_lines(engine: Engine, newest: int) -> list[RunLine]:
 def read_run_line(engine: Engine, run: RunId) -> RunLine:
     """One run, as it stands."""
     now = engine.progress(run)
-    status = status_word(now, engine.workers(run))
-    return RunLine(engine.queries.head(run), now, status, engine.spend.forecast_cost(run))
+    head, workers = engine.queries.head(run), engine.workers(run)
+    views = engine.batches(run) if now.batches and now.state == RunState.RUNNING else []
+    left = read_time_left(engine, head, now, workers, views)
+    forecast = engine.spend.forecast_cost(run)
+    return RunLine(head, now, status_word(now, workers), forecast, left.seconds if left else None)
