@@ -42,7 +42,7 @@ def test_from_dropped_files_to_a_started_run(
         page.set_input_files("#files", tmp_path / "lease.md")
         expect(page.locator("#documents-words")).to_have_text("1 document, 8 blocks")
         expect(page.get_by_label("All in use: 1 document, 8 blocks")).to_be_visible()
-        expect(page.locator("#peek-blocks")).to_contain_text("The Tenant pays")
+        expect(page.locator("#peek-blocks", has_text="The Tenant pays")).to_be_visible()
 
         page.get_by_role("button", name="simulated model").click()
         _draft(page, "kind of payment, amount and due date of every payment")

@@ -1,5 +1,6 @@
 """Decisions taken back in a real browser: many at once, and none that nobody saw."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ def test_what_was_decided_at_once_is_taken_back_by_one_act(
         else:
             page.get_by_text("each can be taken back").get_by_role("link").click()
             assert axe_violations(page) == []
+            expect(page.get_by_label(re.compile(r"quire undo --bulk \d+$"))).to_be_visible()
             page.get_by_role("button", name="Undo all that was decided at once").click()
             expect(page.get_by_text("(taken back since)")).to_have_count(7)
             page.goto(site.url + REVIEW)

@@ -266,7 +266,7 @@ function bar(share, chosen) {
   return made;
 }
 
-const duration = (one) => (one.seconds === null ? (one.batched_requests ? "no limit" : "–") : one.batched_requests ? `≤ ${Math.round(one.seconds / 3600)} h` : one.seconds < 90 ? `${Math.max(1, Math.round(one.seconds))} s` : `${Math.round(one.seconds / 60)} min`);
+const duration = (one) => (one.seconds === null ? (one.batched_requests ? "no limit" : "at once") : one.batched_requests ? `≤ ${Math.round(one.seconds / 3600)} h` : one.seconds < 90 ? `${Math.max(1, Math.round(one.seconds))} s` : `${Math.round(one.seconds / 60)} min`);
 
 function showVariants(base) {
   const most = Math.max(...variants.map((one) => one.cost_usd), 1e-15);
@@ -334,6 +334,7 @@ function tryCost() {
 // What starting may cost: a call reserves the most that it may, so no smaller sum is promised.
 function startWords(budget, share) {
   const { cost_usd: cost, high_usd: high, least_budget_usd: least } = planned.asked;
+  if (!planned.asked.tasks) return "Start · asks nothing, costs nothing";
   const most = Math.min(budget, Math.max(high * share, least));
   return `Start · about ${dollars(Math.min(most, cost * share))}, at most ${dollars(most)}${planned.simulated ? ", simulated" : ""}`;
 }
@@ -415,6 +416,7 @@ if (at("drop")) takeFiles({
       at("choose").querySelector("p")?.remove();
       at("choose").prepend(element("label", { class: "check" }, box, " ", element("span", { class: "name" }, one.title), " ", element("span", { class: "quiet small" }, count(one.blocks, "block"))));
     }
+    if (result.documents.length) at("peek").open = true;
     if (result.documents.length) document.querySelector('input[name="which"][value="some"]').checked = true;
     madeOf = "";
     documentsChanged();
