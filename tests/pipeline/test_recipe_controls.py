@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from quire.domain.errors import IllegalMove, LedgerUnavailable, NotFound
+from quire.domain.errors import IllegalMove, LedgerUnavailable, NotFound, UsageError
 from quire.domain.ids import RunId
 from quire.domain.reasons import HoldCause, HoldKind
 from quire.domain.runs import Progress
@@ -95,6 +95,19 @@ def test_resuming_a_pause_keeps_the_wish_to_stop(world: Worlds) -> None:
     run.wait()
 
     assert hold_kinds(run) == [HoldKind.STOP_AFTER]
+
+
+def test_a_limit_that_would_not_hold_back_what_follows_a_stop_is_refused(world: Worlds) -> None:
+    here = world()
+    run = start_run(here, stop_after="summary")
+    run.wait()
+    asked = here.model.calls
+
+    with pytest.raises(UsageError, match="begun with more than that, and --limit 1 would not hold"):
+        start_run(here, limit=1)
+
+    assert here.model.calls == asked
+    assert start_run(here, limit=3).wait().state == RunState.FINISHED
 
 
 def test_the_same_order_without_the_wish_goes_on(world: Worlds) -> None:

@@ -58,6 +58,19 @@ def test_a_forecast_is_near_at_first_and_all_but_exact_the_second_time(
     assert second.within
 
 
+def test_what_a_limited_run_left_is_to_be_asked_by_the_next(world: Worlds, tmp_path: Path) -> None:
+    path, here = write_experiment(tmp_path, 5, "raw", pieces=10, words=60), world()
+    path.write_text(path.read_text().replace("temperature = 0\n", ""))
+    start_experiment(here.engine, path, limit=2).wait()
+
+    planned = plan_experiment(here.engine, path)
+    asked = here.model.calls
+    start_experiment(here.engine, path, new=True).wait()
+
+    assert [stage.to_ask.tasks for stage in planned.stages] == [1, 1, 2, 2]
+    assert here.model.calls - asked == 6
+
+
 @pytest.mark.parametrize("pieces", [10, 11])
 def test_every_piece_is_forecast_once_in_each_sample(
     world: Worlds, tmp_path: Path, pieces: int

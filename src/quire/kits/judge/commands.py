@@ -176,13 +176,13 @@ def run(
         kept = reuse_from_options(reuse, from_stage)
         handle = start_experiment(engine, file, reuse=kept, **settings)
         if detach:
-            tell_detached(context, handle, as_json=as_json)
-            return
+            return tell_detached(context, handle, as_json=as_json)
         view = experiment_view(engine, handle.id)
         if not (handle.goes_on or session(context).quiet):
             _note_mixed_truths(view.experiment)
             forecast = expected_totals(plan_experiment(engine, file, kept, **policy))
-            note(f"forecast: {forecast}; `quire judge plan {file}` says more")
+            of_all = " of all of it" * bool(limit or stop_after)
+            note(f"forecast{of_all}: {forecast}; `quire judge plan {file}` says more")
         interrupted = _drive(context, engine, handle, view)
         now = view.with_planned_total(handle.progress())
         code = exit_code(now, interrupted=interrupted)

@@ -36,6 +36,7 @@ LOOKED_AT = 20  # of the newest runs
 COUNTED = 5  # of those that ask the same, as far as one does not have it all
 MOST_COMPARED = 100_000  # blocks of which it is looked, if none is answered, which say the same
 NOTHING, ALL = Fraction(0), Fraction(1)
+_UNSEALED = (StageState.WAITING, StageState.EXPANDING)
 
 
 class AskedTasks(NamedTuple):
@@ -55,6 +56,7 @@ class _EarlierRun:
     models: tuple[str, ...]  # by number
     inputs: Sequence[tuple[DocumentId, str]]
     stages: Mapping[str, StageId]
+    begun: frozenset[str]  # stages of which it has not made every task, as under a limit
 
 
 @dataclass(slots=True)
@@ -70,9 +72,14 @@ class _Counts:
         return _ratio(self.answered.get(document, 0), self.tasks.get(document, 0))
 
     @property
+    def count(self) -> int:
+        """How many it has made."""
+        return sum(self.tasks.values())
+
+    @property
     def whole_share(self) -> Fraction:
         """How many of all are answered."""
-        return _ratio(sum(self.answered.values()), sum(self.tasks.values()))
+        return _ratio(sum(self.answered.values()), self.count)
 
 
 class AnsweredTasks:
@@ -107,7 +114,7 @@ class AnsweredTasks:
         ended = self._count_ended(stage, model, planned)
         if self._spec.stage_prompts[stage.name].by_block:
             return self._count_blocks(stage, model, planned, ended)
-        share = min(self._known_share(stage, model), self._input_share(stage, model))
+        share = min(self._known_share(stage, model, planned), self._input_share(stage, model))
         return AskedTasks(planned - max(ended, int(share * planned)))
 
     def _count_blocks(self, stage: Stage, model: str, planned: int, ended: int) -> AskedTasks:
@@ -140,12 +147,12 @@ class AnsweredTasks:
         counts = self._counts(own.id).get(self._spec.model_numbers[model])
         return min(planned, counts.ended) if counts else 0
 
-    def _known_share(self, stage: Stage, model: str) -> Fraction:
+    def _known_share(self, stage: Stage, model: str, planned: int) -> Fraction:
         """How much of a stage was answered in the same words, whatever becomes of its inputs."""
         runs = [run for run in self._earlier if model in run.models and self._is_same(stage, run)]
         best = dict.fromkeys(self._weights(stage), NOTHING)
         for run in runs[:COUNTED]:
-            best = self._better_shares(best, run, stage, model)
+            best = self._better_shares(best, run, stage, model, planned)
             if min(best.values(), default=ALL) == ALL:
                 break
         weights = self._weights(stage)
@@ -161,7 +168,12 @@ class AnsweredTasks:
         return {item.id: item.conv_total_blocks if is_block else 1 for item in self._documents}
 
     def _better_shares(
-        self, best: dict[DocumentId | None, Fraction], run: _EarlierRun, stage: Stage, model: str
+        self,
+        best: dict[DocumentId | None, Fraction],
+        run: _EarlierRun,
+        stage: Stage,
+        model: str,
+        planned: int,
     ) -> dict[DocumentId | None, Fraction]:
         """The same, where one more run may have more; of fewer samples it has only those."""
         before = next(item for item in run.recipe.stages if item.name == stage.name)
@@ -170,7 +182,9 @@ class AnsweredTasks:
         if self._is_about_contents(stage):
             found = dict.fromkeys(best, self._content_share(run, stage, model))
         elif None in best or None in counts.tasks:
-            found = dict.fromkeys(best, counts.whole_share)
+            whole = _ratio(planned * before.samples, stage.samples)  # that it will have made
+            made = min(ALL, _ratio(counts.count, whole)) if stage.name in run.begun else ALL
+            found = dict.fromkeys(best, made * counts.whole_share)
         else:
             found = {document: counts.share(document) for document in best}
         return {document: max(share, drawn * found[document]) for document, share in best.items()}
@@ -273,13 +287,15 @@ class AnsweredTasks:
 
     def _read_run(self, run: Run) -> _EarlierRun:
         recipe, runs = recipe_from_json(run.recipe), self._tx.runs
+        stages = runs.stages_of_run(run.id)
         return _EarlierRun(
             run_id=run.id,
             recipe=recipe,
             words=stage_words(recipe),
             models=tuple(model.name for model in runs.models_of_run(run)),
             inputs=runs.inputs_of_run(run.id),
-            stages={stage.name: stage.id for stage in runs.stages_of_run(run.id)},
+            stages={stage.name: stage.id for stage in stages},
+            begun=frozenset(stage.name for stage in stages if stage.state in _UNSEALED),
         )
 
 
@@ -289,5 +305,5 @@ def _add_count(counts: _Counts, row: StageTaskCount) -> None:
     counts.ended += row.ended
 
 
-def _ratio(part: int, whole: int) -> Fraction:
-    return Fraction(part, whole) if whole else NOTHING
+def _ratio(part: int, whole: int | Fraction) -> Fraction:
+    return Fraction(part) / whole if whole else NOTHING

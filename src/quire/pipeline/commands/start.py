@@ -174,20 +174,24 @@ def _change_limit(tx: Transaction, run: RunId, order: Order, now: datetime) -> N
 
 
 def _refuse_limit_passed(tx: Transaction, run: RunId, order: Order) -> None:
-    """Refuse a limit that a run has gone beyond, while it owes answers: they would all be asked."""
+    """Refuse a limit that a run has gone beyond, while there is more to ask: all of it would be."""
     if order.task_limit is None:
         return
     first = {stage.name for stage in order.recipe.stages if not (stage.upstream or stage.critic)}
-    for stage in tx.runs.stages_of_run(run):
-        if stage.name not in first or stage.expanded <= order.task_limit:
-            continue
-        counts = tx.tallies.tallies_of_stage(stage.id)
-        if owed := sum(counts.get(state, 0) for state in TASK_OWED):
-            raise UsageError(
-                f"run {run} owes {owed:,} more answers by now, and --limit {order.task_limit}"
-                " would not hold them back: leave it out to go on; or begin another run with"
-                " --new, where what was answered before costs nothing"
-            )
+    stages, wishes = tx.runs.stages_of_run(run), tx.runs.wishes_of_run(run)
+    if all(s.name not in first or s.expanded <= order.task_limit for s in stages):
+        return
+    tallies = [tx.tallies.tallies_of_stage(stage.id) for stage in stages]
+    owed = sum(counts.get(state, 0) for counts in tallies for state in TASK_OWED)
+    goes_further = wishes is not None and wishes.stop_after not in (None, order.stop_after)
+    if owed or goes_further:
+        more = f"owes {owed:,} more answers by now" if owed else "has begun with more than that"
+        them = "them" if owed else "what follows"
+        raise UsageError(
+            f"run {run} {more}, and --limit {order.task_limit} would not hold {them} back: leave"
+            " it out to go on; or begin another run with --new, where what was answered before"
+            " costs nothing"
+        )
 
 
 def _change_stop(tx: Transaction, run: RunId, order: Order, now: datetime) -> None:
