@@ -83,9 +83,8 @@ def draw(chart: Chart) -> Drawing:
         title = figure.suptitle(
             chart.title, x=0.01, ha="left", fontsize=10.5, fontweight="bold", gid=_TITLE
         )
-        png = _save(figure, "png")
-        figure.set_layout_engine("none")  # all is where it belongs: no other form need look again
-        svg = _save(figure, "svg")
+        _arrange(figure)
+        png, svg = _save(figure, "png"), _save(figure, "svg")
         high = chart.height - title.get_window_extent().y0 / figure.dpi
     files = {"png": png, "svg": svg, "csv": as_csv(chart)}
     return Drawing(chart, _as_html(svg.decode(), high * POINTS_PER_INCH), files)
@@ -97,6 +96,7 @@ def as_picture(chart: Chart, dark: bool) -> bytes:
     with _ONE_AT_A_TIME, _settings(chart, theme):
         figure = _figure(chart, theme)
         figure.patch.set_visible(False)
+        _arrange(figure)
         return _save(figure, "svg")
 
 
@@ -151,10 +151,17 @@ def _save(figure: "Figure", form: str) -> bytes:
 def _figure(chart: Chart, theme: Theme) -> "Figure":
     from matplotlib.figure import Figure  # slow to import; only reports need it
 
-    figure = Figure(figsize=(chart.width, chart.height), layout="constrained")
+    figure = Figure(figsize=(chart.width, chart.height), dpi=DOTS_PER_INCH)
     figure.patch.set_gid(_PAPER)
     chart.draw(figure.add_subplot(), theme)
     return figure
+
+
+def _arrange(figure: "Figure") -> None:
+    """Put all where it belongs, once: a figure that does so by itself draws twice for each form."""
+    from matplotlib.layout_engine import ConstrainedLayoutEngine  # slow to import
+
+    ConstrainedLayoutEngine().execute(figure)
 
 
 def _settings(chart: Chart, theme: Theme) -> AbstractContextManager[None]:
