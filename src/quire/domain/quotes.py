@@ -188,4 +188,5 @@ def _step(name: str) -> str:
 
 
 def _mapping(value: Json) -> JsonObject:
-    return value if isinstance(value, Mapping) else {}
+    # most are absent or dictionaries: to ask whether something is like one takes longer
+    return value if type(value) is dict or (value and isinstance(value, Mapping)) else {}

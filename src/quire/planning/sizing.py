@@ -315,13 +315,15 @@ def _inner_schemas(schema: JsonObject) -> Iterator[JsonObject]:
         definitions = schema.get(holder)
         if isinstance(definitions, Mapping):
             yield from _objects(list(definitions.values()))
-    yield from _objects([schema.get("items")])
+    if "items" in schema:
+        yield from _objects([schema["items"]])
     yield from _branches(schema)
 
 
 def _branches(schema: JsonObject) -> Iterator[JsonObject]:
     for word in ("anyOf", "oneOf", "allOf"):
-        yield from _objects(schema.get(word))
+        if word in schema:
+            yield from _objects(schema[word])
 
 
 def _objects(values: Json) -> Iterator[JsonObject]:
