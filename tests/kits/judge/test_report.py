@@ -37,7 +37,7 @@ from quire.kits.judge.experiment import (
 from quire.kits.judge.experiment_file import read_experiment, write_example
 from quire.kits.judge.randomization import RANDOMIZATIONS
 from quire.kits.judge.recipe import planned_tasks, recipe_of
-from quire.kits.judge.report import metrics_of, write_report
+from quire.kits.judge.report import make_report, metrics_of, render_report, write_report
 from tests.kits.judge.examples import experiment
 from tests.kits.judge.fake_run import FakeRun
 
@@ -103,6 +103,11 @@ class _Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.words.append(data.strip())
+
+
+def _text_of(rows: ExperimentRows) -> str:
+    """The page without its plots, which take most of the time that it takes."""
+    return render_report(make_report(rows), ())
 
 
 def test_every_plot_is_a_picture_and_a_drawing(folder: Path) -> None:
@@ -222,17 +227,14 @@ def test_every_bundle_leads_to_its_texts_verdicts_and_reasons(folder: Path) -> N
 
 
 @pytest.mark.parametrize("models", [("simulated/a",), ("simulated/a", "other/b")])
-def test_a_simulated_page_says_so_in_large_letters(models: tuple[str, ...], tmp_path: Path) -> None:
-    rows = FakeRun(experiment(models=models, evidence_bundle_size=5)).rows()
+def test_a_simulated_page_says_so_in_large_letters(models: tuple[str, ...]) -> None:
+    text = _text_of(FakeRun(experiment(models=models, evidence_bundle_size=5)).rows())
 
-    write_report(rows, tmp_path)
-
-    text = (tmp_path / "report.html").read_text()
     assert "<strong>SIMULATED</strong>" in text
     assert ("simulated/a answered by chance" in text) == (len(models) == 2)
 
 
-def test_what_must_be_known_first_stands_first(folder: Path, tmp_path: Path) -> None:
+def test_what_must_be_known_first_stands_first(folder: Path) -> None:
     evidence = tuple(Evidence(title=str(n), text=f"Text {n}.", truth=n) for n in (1, 2, 3, 3))
     given = tuple(ScaleStage(label=str(n), criteria=("c",)) for n in range(4))
     rows = FakeRun(
@@ -242,9 +244,8 @@ def test_what_must_be_known_first_stands_first(folder: Path, tmp_path: Path) -> 
         )
     ).rows()  # fmt: skip
 
-    write_report(rows, tmp_path)
+    own, shared = (folder / "report.html").read_text(), _text_of(rows)
 
-    own, shared = ((path / "report.html").read_text() for path in (folder, tmp_path))
     assert "stage 3 of one rubric is not stage 3 of another" in own
     assert "SIMULATED" not in own
     assert "stage 3 of one rubric is not stage 3 of another" not in shared
@@ -262,15 +263,14 @@ class _ByPlace(FakeRun):
         return str(tokens[int(str(order[line])) - 1])
 
 
-def test_who_chooses_by_place_is_named_before_any_figure(folder: Path, tmp_path: Path) -> None:
+def test_who_chooses_by_place_is_named_before_any_figure(folder: Path) -> None:
     evidence = tuple(Evidence(title=str(n), text=f"Text {n}.", window=0) for n in range(8))
     wanted = experiment(
         models=("a/x", "b/y"), samples=12, evidence=evidence, randomizations=RANDOMIZATIONS
     )
 
-    write_report(_ByPlace(wanted).rows(), tmp_path)
+    placed, by_stage = _text_of(_ByPlace(wanted).rows()), (folder / "report.html").read_text()
 
-    placed, by_stage = ((path / "report.html").read_text() for path in (tmp_path, folder))
     first, _, rest = placed.partition("<h2>Figures by model</h2>")
     assert rest
     assert re.search(r"by place\..*b/y \(alpha of lines 0\.[4-9]\d, .* repeats? the line", first)
