@@ -110,12 +110,12 @@ def test_tokens_say_until_when_they_are_usable_at_80_columns(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     ready("token", "create", "ann", "--role", "reviewer", "--expires", "30d")
-    ready("token", "create", "bob", "--role", "viewer")
+    ready("token", "create", f"bob {'of the north ' * 6}", "--role", "viewer")
 
     _, _, first, second = ready("token", "list").stdout.splitlines()
 
-    assert re.search(r"  usable until \d{4}-\d\d-\d\d  ", first)
-    assert re.search(r"  usable  ", second)
+    assert re.search(r"  usable until \d{4}-\d\d-\d\d( |$)", first)
+    assert re.search(r" 2  bob of the north of.*…  viewer  .*  usable( |$)", second)
     assert max(map(len, (first, second))) <= 80
 
 

@@ -62,7 +62,7 @@ def test_a_person_decides_with_single_keys(run: int, terminal: Terminal) -> None
         ("e", "words ["),
         ("7\n", "topic ["),
         ("\n", "is edited"),
-        ("r", "what is wrong?"),
+        ("r", "what is wrong?", " simulated; empty leaves"),
         ("It names nobody.\n", "is rejected and asked again"),
         ("u", "is undone"),
         ("s", "▌ Block 3"),

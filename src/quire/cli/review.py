@@ -13,6 +13,7 @@ from quire.cli.results import CELL, field_heading, field_text
 from quire.cli.session import engine_and_run, print_outcome
 from quire.domain.data import plain_json
 from quire.domain.errors import UsageError
+from quire.domain.ids import RunId
 from quire.domain.reviews import InboxFilter, InboxLine, InboxPage
 
 if TYPE_CHECKING:
@@ -155,7 +156,9 @@ def _decide_all(
 
         for line in preview.sample:
             say(f"task {line.task_id}: {clip(plain_json(line.data), 100)}")
-        cost = f", {cost_text(preview.reject_cost)}" if move == "reject" else ""
+        simulated = engine.queries.head(RunId(run)).is_simulated
+        words = cost_text(preview.reject_cost, simulated=simulated)
+        cost = f", {words}" if move == "reject" else ""
         asked = f"{move} {quantity(preview.count, 'result')} of run {run}{cost}? [y/N] "
         if read_line(asked).strip().lower() not in ("y", "yes"):
             say("nothing was decided")

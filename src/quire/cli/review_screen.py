@@ -7,6 +7,7 @@ from quire.cli.key_reader import clear_screen, read_key, read_line
 from quire.cli.printing import clip, say
 from quire.domain.data import Json, json_or_text, plain_json
 from quire.domain.errors import IllegalMove, UsageError
+from quire.domain.ids import RunId
 from quire.domain.pricing import dollars
 from quire.domain.reviews import (
     FieldView,
@@ -43,6 +44,7 @@ class ReviewScreen:
     def __init__(self, engine: "Engine", run: int, who: str, chosen: InboxFilter) -> None:
         """Begin with the most pressing item that nobody holds."""
         self._review, self._run, self._who = engine.review, run, who
+        self._simulated = engine.queries.head(RunId(run)).is_simulated
         self._chosen = chosen
         self._tasks: list[int] = []
         self._next: str | None = ""
@@ -146,7 +148,7 @@ class ReviewScreen:
             self._leave_item(item, "edited")
 
     def _reject(self, item: ReviewItem) -> None:
-        cost = cost_text(item.reject_cost)
+        cost = cost_text(item.reject_cost, simulated=self._simulated)
         note = read_line(f"what is wrong? (asked again, {cost}; empty leaves): ")
         if note.strip():
             self._review.reject(item.task_id, note, self._who)
@@ -217,9 +219,11 @@ def print_source(source: SourceText | None) -> None:
         say(f"  {clip(block.content, BESIDE)}")
 
 
-def cost_text(cost: RejectCost) -> str:
+def cost_text(cost: RejectCost, *, simulated: bool) -> str:
     """What a rejection costs, in words."""
-    return "cost unknown" if cost.cost_pico is None else f"about {dollars(cost.cost_pico)}"
+    if cost.cost_pico is None:
+        return "cost unknown"
+    return f"about {dollars(cost.cost_pico)}{' simulated' * simulated}"
 
 
 def _words(value: Json) -> str:

@@ -288,8 +288,10 @@ def reject(
     from quire.cli.review_screen import cost_text
 
     with engine_for(context) as engine:
-        cost = cost_text(engine.review.reject_cost(task))  # by the answer that stands until now
+        before = engine.review.reject_cost(task)  # by the answer that stands until now
         decision = engine.reject(TaskId(task), why, decider_name(engine, who))
+        simulated = engine.queries.head(decision.run_id).is_simulated
+    cost = cost_text(before, simulated=simulated)
     go_on = f"`quire attach {decision.run_id}` goes on with its run"
     said = f"is rejected and asked again, {cost}; {go_on}"
     _print_decision(context, as_json, task, decision, said)

@@ -7,13 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from quire.cli.options import AsJson, argument, option
-from quire.cli.printing import Cell, Narrowing, note, print_json, print_table, say, shorter
+from quire.cli.printing import (
+    Cell,
+    Narrowing,
+    clip,
+    note,
+    print_json,
+    print_table,
+    say,
+    shorter,
+)
 from quire.cli.session import print_outcome, session
 
 if TYPE_CHECKING:
     from quire.domain.access import AccessToken
     from quire.engine import Engine
 
+NAME = 24  # characters of a name: its number and role stand beside it
 _NARROWING: tuple[Narrowing, ...] = (("made", shorter), ("last used", shorter), ("made", None))
 
 app = typer.Typer(
@@ -67,7 +77,7 @@ def list_all(context: typer.Context, workspace: Workspace = None, as_json: AsJso
     rows = (
         (
             token.id,
-            token.name,
+            clip(token.name, NAME),
             token.role,
             f"…{token.tail}",
             _usable_words(token) if token.is_usable(now) else _end_of(token),
