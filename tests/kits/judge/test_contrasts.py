@@ -1,7 +1,8 @@
 """Contrasts of experiments, each computed again by numpy from the rows of the tables."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from math import log2
 from random import Random
 from typing import Any
@@ -35,6 +36,22 @@ SAMPLES = 6
 KNOWN = GroundTruth(source="experts", value=2)
 ALPHAS = ("self_agreement", "model_agreement", "choice_by_place")
 Answers = dict[tuple[int, str], dict[str, Any]]
+_KNOWN = dict[tuple[object, ...], Any]()
+
+
+@pytest.fixture(autouse=True)
+def _known_of_one_test() -> Iterator[None]:
+    """What is made of the rows of a test is made once in it."""
+    yield
+    _KNOWN.clear()
+
+
+def tables_of(rows: ExperimentRows) -> dict[str, Any]:
+    """Its tables, made once."""
+    key = ("tables", id(rows))
+    if key not in _KNOWN:
+        _KNOWN[key] = make_tables(rows), rows  # kept, so that no other has its id
+    return _KNOWN[key][0]  # type: ignore[no-any-return]
 
 
 def arm(number: int, **changes: Any) -> ExperimentRows:
@@ -49,8 +66,8 @@ def answers(rows: ExperimentRows, model: str) -> Answers:
     """A model's scores by the seed of the sample and the bundle, straight from the table."""
     seeds = sample_seeds(rows.experiment.seed, rows.experiment.samples)
     return {
-        (seeds[row["sample_ordinal"]], row["bundle_signature"]): row  # type: ignore[index,misc]
-        for row in make_tables(rows)["scores"]
+        (seeds[row["sample_ordinal"]], row["bundle_signature"]): row
+        for row in tables_of(rows)["scores"]
         if row["model_id"] == model and row["parse_status"] == "parsed"
     }
 
@@ -91,11 +108,21 @@ def spread(rows: list[dict[str, Any]], size: int) -> float:
 
 def alpha_by_hand(
     found: Contrast, rows: ExperimentRows
-) -> tuple[Any, Callable[[list[int]], float]]:
+) -> tuple[Any, Callable[[tuple[int, ...]], float]]:
     """Verdicts with their lines as the table has them, and an alpha of chosen samples."""
-    tables, lines = make_tables(rows), dict[Any, list[int]]()
+    key = (found.question, found.model, id(rows))
+    if key not in _KNOWN:
+        _KNOWN[key] = make_alpha(found, rows)
+    return _KNOWN[key]  # type: ignore[no-any-return]
+
+
+def make_alpha(
+    found: Contrast, rows: ExperimentRows
+) -> tuple[Any, Callable[[tuple[int, ...]], float]]:
+    """The same, made anew; an alpha is counted once for the same samples."""
+    tables, lines = tables_of(rows), dict[Any, list[int]]()
     for item in tables["score_items"]:
-        lines.setdefault(item["score_id"], []).append(item["display_position"])  # type: ignore[arg-type]
+        lines.setdefault(item["score_id"], []).append(item["display_position"])
     seeds = sample_seeds(rows.experiment.seed, rows.experiment.samples)
     scores: list[Any] = [row for row in tables["scores"] if row["decoded_scores"]]
     frame = pandas.DataFrame(
@@ -106,15 +133,16 @@ def alpha_by_hand(
     if found.model != "all models":
         frame = frame[frame.model_id == found.model]
 
-    def within(use: list[int], what: str) -> float:
+    def within(use: tuple[int, ...], what: str) -> float:
         kept = frame[frame.seed.isin(use)]
         return alpha({at: list(of[what]) for at, of in kept.groupby("bundle_signature")}, "ordinal")
 
-    return frame, {
+    figure = {
         "self_agreement": lambda use: within(use, "value"),
         "choice_by_place": lambda use: within(use, "line") - within(use, "value"),
         "model_agreement": lambda use: alpha_apart(frame[frame.seed.isin(use)], "ordinal"),
     }[found.question]
+    return frame, cache(figure)
 
 
 def jackknife(figure: Callable[[list[int]], float], seeds: list[int]) -> tuple[float, float]:
@@ -147,7 +175,7 @@ def unbounded(
         given = [sorted(set(verdicts.seed)) for verdicts, _ in alphas]
         if found.pairing == BY_SAMPLE:  # who has no part in one still has in the other
             given = [sorted({*given[0], *given[1]})] * 2
-        return unmatched(found, given, lambda side, use: alphas[side][1](use), False, level)
+        return unmatched(found, given, lambda side, use: alphas[side][1](tuple(use)), False, level)
     kept = [
         {at: v for at, row in rows.items() if (v := value(name, row, size)) is not None}
         for rows, size in sides
