@@ -7,7 +7,7 @@ import pytest
 
 from quire.domain.accounts import Account
 from quire.domain.batches import BatchEnd, BatchStatus, Submission
-from quire.domain.errors import ProviderError, Remedy
+from quire.domain.errors import CallFault, ProviderError, Remedy
 from quire.providers.openai_batches import OpenAIBatches
 from quire.providers.protocol import HttpClient
 from tests.providers.exchanges.openai import RESPONSES_ANSWERS
@@ -77,7 +77,7 @@ def test_azure_without_an_address_says_which_one_it_needs() -> None:
 
     error = Scripted().during(work)
 
-    assert error.remedy is Remedy.FIX_ACCOUNT
+    assert (error.remedy, error.fault) == (Remedy.FIX_ACCOUNT, CallFault.ADDRESS)
     assert "AZURE_OPENAI_ENDPOINT" in str(error)
 
 

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.client_reqrep import ConnectionKey
 
-from quire.domain.errors import Remedy
+from quire.domain.errors import CallFault, Remedy
 from quire.providers.network_errors import explain, host_of
 from quire.providers.protocol import RawResponse
 from tests.providers.exchanges.openai import RESPONSES_ANSWERS
@@ -67,7 +67,7 @@ def test_a_plain_call_to_a_port_that_speaks_tls_says_so(tmp_path: Path) -> None:
 
     error = failure_of(work)
 
-    assert error.remedy is Remedy.FIX_ACCOUNT
+    assert (error.remedy, error.fault) == (Remedy.FIX_ACCOUNT, CallFault.ADDRESS)
     assert "speaks TLS" in str(error)
     assert "begin with https://" in str(error)
 
@@ -82,7 +82,7 @@ def test_a_plain_call_to_a_port_that_speaks_tls_says_so(tmp_path: Path) -> None:
 def test_a_server_that_wants_tls_is_understood(body: bytes) -> None:
     error = error_answered(400, body)
 
-    assert error.remedy is Remedy.FIX_ACCOUNT
+    assert (error.remedy, error.fault) == (Remedy.FIX_ACCOUNT, CallFault.ADDRESS)
     assert "begin with https://" in str(error)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quire.domain.errors import ProviderError, Remedy
+from quire.domain.errors import CallFault, ProviderError, Remedy
 from quire.domain.requests import Call
 from quire.providers import vertex
 from quire.providers.gemini import Gemini
@@ -68,7 +68,9 @@ def test_a_token_is_not_sent_to_whatever_the_options_spell(
     with pytest.raises(ProviderError, match=said) as caught:
         VENDOR.encode(make_call(MODEL), owned(**options))
 
-    assert (caught.value.remedy, caught.value.bad_key) == (Remedy.FIX_ACCOUNT, False)
+    error = caught.value
+    assert (error.remedy, error.fault) == (Remedy.FIX_ACCOUNT, CallFault.ADDRESS)
+    assert not error.bad_key
 
 
 @pytest.fixture

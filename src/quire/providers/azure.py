@@ -5,7 +5,7 @@ from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 
 from quire.domain.accounts import Account
-from quire.domain.errors import ProviderError, Remedy
+from quire.domain.errors import CallFault, ProviderError, Remedy
 from quire.domain.requests import Call
 from quire.providers.openai_formats import OpenAIFormats
 from quire.providers.protocol import HttpRequest
@@ -27,6 +27,7 @@ class Azure(OpenAIFormats):
                 "azure: no base URL is known;"
                 " set AZURE_OPENAI_ENDPOINT to https://RESOURCE.openai.azure.com",
                 remedy=Remedy.FIX_ACCOUNT,
+                fault=CallFault.ADDRESS,
             )
         end, body = self.encode_body(call, account)
         url = endpoint_url(self.name, _resource_url(base), VENDORS[self.name].path, end)

@@ -53,7 +53,8 @@ def speaks_tls(url: str) -> bool:
 def wants_tls(place: str) -> ProviderError:
     """What to say where a plain call went to a port that speaks TLS."""
     message = f"{place} speaks TLS, and the call went there without"
-    return ProviderError(message, "let the base URL begin with https://", remedy=_FIX)
+    fix = "let the base URL begin with https://"
+    return ProviderError(message, fix, remedy=_FIX, fault=CallFault.ADDRESS)
 
 
 @lru_cache(maxsize=64)  # every answer is read with it

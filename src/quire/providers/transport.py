@@ -217,6 +217,7 @@ class Transport:
                             f"{host_of(request.url)} answered with a line of more than"
                             f" {self._largest >> 20} MB; check the base URL",
                             remedy=Remedy.FIX_ACCOUNT,
+                            fault=CallFault.ADDRESS,
                         )
             if last := buffer.take():
                 if not _has_declared_end(response):

@@ -15,7 +15,7 @@ import orjson
 from quire.domain.accounts import Account
 from quire.domain.batches import BatchEnd, BatchMatch, BatchQuery, BatchRow, BatchStatus, Submission
 from quire.domain.data import Json, JsonObject
-from quire.domain.errors import ProviderError, Remedy, SettingsInvalid
+from quire.domain.errors import CallFault, ProviderError, Remedy, SettingsInvalid
 from quire.domain.requests import Call
 from quire.providers import wire
 from quire.providers.batch_requests import BatchSearch, HttpBatches, reference
@@ -123,7 +123,7 @@ def _option(account: Account, name: str, form: re.Pattern[str], usual: str) -> s
     if not form.fullmatch(value):
         what = f"is no name of a {name}" if value else "is missing"
         message = f"vertex: the {name} {what}; set GOOGLE_CLOUD_{name.upper()}"
-        raise ProviderError(message, remedy=Remedy.FIX_ACCOUNT)
+        raise ProviderError(message, remedy=Remedy.FIX_ACCOUNT, fault=CallFault.ADDRESS)
     return value
 
 
