@@ -15,6 +15,7 @@ from quire.server.sign_in_limit import MOST_FROM_ALL, MOST_FROM_ONE, WINDOW, Sig
 from quire.server.site import Site, SiteSettings
 from tests.docs.http_page import example_body, read_document
 from tests.docs.http_page import routes as described_routes
+from tests.engine.installations import Later
 from tests.server.route_roles import ROLES
 from tests.server.sites import SCHEMA, TEXT, open_site
 
@@ -153,6 +154,18 @@ def test_a_token_is_revoked(tmp_path: Path, ledger_url: str) -> None:
     assert after.status_code == 401
     assert made.json()["token"] not in listed.text
     assert "digest" not in listed.text
+
+
+def test_a_token_lets_in_until_it_expires(tmp_path: Path) -> None:
+    with open_site(tmp_path, SIGNED_IN) as client, open_engine_of(client) as engine:
+        made = engine.access_tokens.create("ann", "viewer", "1h")
+        ann = {"Authorization": f"Bearer {made.token}"}
+        known = []
+        for minutes in (0, 59, 61):
+            engine.context.runtime = Later(minutes=minutes)
+            known.append(client.get("/v1/me", headers=ann).status_code)
+
+    assert known == [200, 200, 401]
 
 
 def test_a_token_is_kept_only_as_a_digest(tmp_path: Path) -> None:
