@@ -22,16 +22,18 @@ LONGEST = 240.0
 MOST_LOAD = 6.0  # times as long, at most
 AGAIN = 15.0  # seconds, in which a worker that was told to stop has stopped
 PATIENCE = 900.0  # seconds for a process or a thread to do what it must, however busy the machine
-TICK = 0.01  # seconds between two looks
+TICK = 0.01  # seconds between two looks, at least
+LOOKING = 5  # times as long is waited as a look took of the CPU: whoever works needs it more
 
 
 def wait_until(holds: Callable[[], object], alive: Callable[[], bool] = lambda: True) -> None:
     """Wait until something holds, for as long as whoever must bring it about is alive."""
-    until = time.monotonic() + PATIENCE
+    until, began = time.monotonic() + PATIENCE, time.process_time()
     while not holds():
         assert alive(), "it ended before that"
         assert time.monotonic() < until, f"nothing came of it in {PATIENCE:g} seconds"
-        time.sleep(TICK)
+        time.sleep(max(TICK, LOOKING * (time.process_time() - began)))
+        began = time.process_time()
 
 
 def load() -> float:

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -176,11 +175,11 @@ def test_a_server_that_never_answers_holds_the_run_by_the_call_s_own_time(
 
 
 def test_a_port_at_which_nobody_listens_is_tried_again_until_somebody_does(
-    quire: Quire, serve: Serve, tmp_path: Path
+    quire: Quire, serve: Serve, warm: list[str]
 ) -> None:
     closed = ExitStack()
     port = closed.enter_context(closed_port())
-    with closed, running(port, "--json") as process:
+    with closed, running(warm, port, "--json") as process:
         wait_for_calls(quire, 4)
         closed.close()
         serve(port=port)
@@ -192,7 +191,7 @@ def test_a_port_at_which_nobody_listens_is_tried_again_until_somebody_does(
 
 
 def test_who_waits_for_a_port_that_stays_closed_may_stop_and_go_on_later(
-    quire: Quire, serve: Serve
+    quire: Quire, serve: Serve, warm: list[str]
 ) -> None:
     why: list[str] = []
 
@@ -200,7 +199,7 @@ def test_who_waits_for_a_port_that_stays_closed_may_stop_and_go_on_later(
         why[:] = quire.json("status")["why"]
         return why
 
-    with closed_port() as port, running(port) as process:
+    with closed_port() as port, running(warm, port) as process:
         wait_for_calls(quire, 4)
         wait_until(told)
         process.send_signal(signal.SIGINT)
@@ -250,10 +249,10 @@ def test_a_port_of_this_machine_in_a_models_name_is_held_soon_and_told_as_such(
 
 
 @contextmanager
-def running(port: int, *args: str) -> Iterator[subprocess.Popen[bytes]]:
+def running(warm: list[str], port: int, *args: str) -> Iterator[subprocess.Popen[bytes]]:
     """Type the command in a process of its own; it does not outlive the test."""
     environment = os.environ | {"OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1"}
-    command = [sys.executable, "-c", PATIENT, *RUN, *args]
+    command = [*warm, "-c", PATIENT, *RUN, *args]
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
