@@ -60,25 +60,35 @@ def test_lists_and_objects_can_be_made_null_and_filled(tmp_path: Path, page: Pag
         assert site.engine.review.item(task).data == {"terms": None, "sum": {"amount": 7}}
 
 
-def test_enter_saves_from_the_switch_of_null_and_the_space_bar_turns_it(
+def test_tab_goes_to_the_next_field_a_key_makes_null_and_what_was_saved_is_said(
     tmp_path: Path, page: Page
 ) -> None:
     tasks = answer_texts(tmp_path, clauses(3))
     with serve_site(tmp_path, workers=0) as site:
+        before = record_of(site.engine, tasks[0])
         open_review(page, site, "Ann")
-        for turns, task in ((0, tasks[1]), (1, tasks[2])):
+        messages = page.locator("#messages")
+        for times, task in ((2, tasks[1]), (1, tasks[2])):
             page.keyboard.press("e")
             page.get_by_role("textbox", name="party").fill("the Landlord")
+            for _ in range(times):
+                page.keyboard.press("Alt+0")
             page.keyboard.press("Tab")
-            expect(page.get_by_role("switch", name="null: no party")).to_be_focused()
-            for _ in range(turns):
-                page.keyboard.press("Space")
-                page.get_by_role("switch", name="null: no party").focus()
+            expect(page.get_by_role("textbox", name="terms 1")).to_be_focused()
+            page.keyboard.press("Alt+-")
+            expect(page.get_by_role("textbox", name="terms 1")).to_have_count(0)
+            page.get_by_role("button", name="Add to terms").focus()
+            page.keyboard.press("Tab")
+            expect(page.get_by_label("words")).to_be_focused()
             press(page, "Enter", task)
             wait_saved(page)
+        expect(messages).to_contain_text(f"#{tasks[0]} saved: party {before['party']} → the Land")
+        expect(messages).to_contain_text('→ null; terms ["')
 
         parties = [record_of(site.engine, task)["party"] for task in tasks[:2]]
         assert parties == ["the Landlord", None]
+        assert isinstance(before["terms"], list)
+        assert record_of(site.engine, tasks[0])["terms"] == before["terms"][1:]
 
 
 def test_an_edit_with_a_mistake_stays_open_and_says_so_at_its_field(
@@ -122,13 +132,23 @@ def test_an_edit_with_a_mistake_stays_open_and_says_so_at_its_field(
 
 
 def test_what_was_written_survives_leaving_the_editor(tmp_path: Path, page: Page) -> None:
-    answer_texts(tmp_path, clauses(3))
+    first, second, _ = answer_texts(tmp_path, clauses(3))
     with serve_site(tmp_path, workers=0) as site:
         open_review(page, site, "Ann")
         page.keyboard.press("e")
         page.get_by_label("headline").fill("half")
         page.keyboard.press("Escape")
         expect(page.locator(".edit-form")).to_have_count(0)
+        page.keyboard.press("e")
+        expect(page.get_by_label("headline")).to_have_value("half")
+
+        page.locator(f'#lines li[data-task="{second}"]').click()  # as by a key: kept, and said
+        expect(page.locator("#messages")).to_contain_text(f"#{first} is not changed; what you")
+        line = page.locator(f'#lines li[data-task="{first}"]')
+        expect(line).to_contain_text("written, not saved")
+        page.once("dialog", lambda dialog: dialog.dismiss())
+        page.evaluate("location.href = '/'")  # asks, and stays
+        line.click()
         page.keyboard.press("e")
 
         expect(page.get_by_label("headline")).to_have_value("half")

@@ -301,7 +301,7 @@ function openEditor() {
   const article = items.get(open);
   const item = JSON.parse(article.querySelector("script.editable").textContent);
   editor = drafts.get(open) ?? makeEditor(item, `Edit task ${open}`);
-  drafts.delete(open);
+  if (drafts.delete(open)) lineOf(open).querySelector(".by").textContent = "";
   article.querySelector(".record").hidden = true;
   article.querySelector(".editor").replaceChildren(editor.form);
   editor.form.onsubmit = (event) => event.preventDefault();
@@ -334,7 +334,8 @@ async function save(event) {
   const changes = editor.read();
   if (changes === null) return;
   if (!Object.keys(changes).length) { leaveEditor(); tell("nothing was changed"); return; }
-  const form = editor.form;
+  const { form } = editor;
+  const words = editor.words(changes);
   const wanted = items.get(task).dataset.review === "unreviewed";
   form.inert = true;
   form.setAttribute("aria-busy", "true");
@@ -351,6 +352,7 @@ async function save(event) {
   items.held.delete(task);
   items.forget(task);
   settleLine(lineOf(task), "edited", "by you");
+  tell(`#${task} saved: ${words}`);
   if (wanted) count(-1, lineOf(task));
   editor = null;
   if (open === task) await goOn(event);
@@ -358,15 +360,18 @@ async function save(event) {
 
 function leaveEditor() {
   const task = open;
-  const kept = editor.changed();
   closeEditor();
-  if (kept) tell(`#${task} is not changed; what you wrote is there when you edit it again`);
   items.get(task)?.focus({ preventScroll: true });
 }
 
 function closeEditor() {
   if (!editor) return;
-  if (editor.changed()) drafts.set(open, editor);
+  if (editor.changed()) {
+    drafts.set(open, editor);
+    const by = lineOf(open)?.querySelector(".by");
+    if (by) by.textContent = "written, not saved";
+    tell(`#${open} is not changed; what you wrote is there when you edit it again`);
+  }
   const article = items.get(open);
   article.querySelector(".editor").replaceChildren();
   article.querySelector(".record").hidden = false;
@@ -447,7 +452,7 @@ function act(name, event) {
   const stands = root.querySelector(`[data-act="${name}"]`);
   if (stands?.disabled) { if (needsItem && items.refused.get(open)) tell(items.refused.get(open)); return; }
   if (DECIDES.has(name) && reviewer.unknown) { event.preventDefault(); attempt(() => introduce(() => act(name, new Event(name)))); return; }
-  if (editor && name !== "edit") { if (editor.changed()) tell(`what you wrote about #${open} is there when you edit it again`); closeEditor(); }
+  if (editor && name !== "edit") closeEditor();
   ACTS[name](event);
 }
 
@@ -487,7 +492,7 @@ document.getElementById("order").addEventListener("change", (event) => event.tar
 
 addEventListener("popstate", () => location.reload());
 addEventListener("pagehide", () => items.release([...items.held], { beacon: true }));
-addEventListener("beforeunload", (event) => { if (editor?.changed() || (queue.length && queue.away)) event.preventDefault(); });
+addEventListener("beforeunload", (event) => { if (drafts.size || editor?.changed() || (queue.length && queue.away)) event.preventDefault(); });
 
 async function countAgain() {
   if (document.hidden) return;

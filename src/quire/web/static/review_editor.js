@@ -2,6 +2,9 @@
 
 import { button, element } from "/static/quire.js";
 
+const NAMED = 3; // changed fields that are named where an edit is saved
+const SHOWN = 40; // characters of a value there
+
 let made = 0; // for ids
 
 // `item` is {data, fields: [{name, nullable, required, schema}]}. Without fields, what is there is edited by its form.
@@ -14,6 +17,7 @@ export function makeEditor(item, title) {
   });
   const top = element("p", { class: "mistakes", role: "alert" });
   const form = element("form", { class: "edit-form", "aria-label": title, novalidate: true }, top, ...controls.map(({ control }) => control.node));
+  form.addEventListener("keydown", pressShortcut);
   const flat = () => controls.flatMap(({ control }) => [control, ...control.inner()]);
   return {
     form,
@@ -28,6 +32,11 @@ export function makeEditor(item, title) {
       if (mistakes.length) { this.show(mistakes); return null; }
       return changes;
     },
+    // What `changes` make of the values that stood there, in a few words.
+    words(changes) {
+      const all = Object.entries(changes).map(([name, value]) => `${name} ${excerpt(item.data?.[name])} → ${excerpt(value)}`);
+      return all.slice(0, NAMED).join("; ") + (all.length > NAMED ? `; and ${all.length - NAMED} more` : "");
+    },
     show(mistakes) {
       clearMistakes(form, top);
       const known = flat();
@@ -41,6 +50,27 @@ export function makeEditor(item, title) {
       form.querySelector("[aria-invalid=true]")?.focus();
     },
   };
+}
+
+function excerpt(value) {
+  const words = typeof value === "string" ? value.trim() || '""' : value === undefined ? "nothing" : JSON.stringify(value);
+  const characters = [...words];
+  return characters.length > SHOWN ? `${characters.slice(0, SHOWN).join("")}…` : words;
+}
+
+// Buttons that empty a field or take a part out are no stop of Tab: who types after Tab, with a space, would press them
+// unseen. Keys with Alt press those of the field where one is.
+const SHORTCUTS = { Digit0: ".null-switch", Minus: ".take-out" };
+
+function pressShortcut(event) {
+  const what = SHORTCUTS[event.code];
+  if (!what || !event.altKey || event.ctrlKey || event.metaKey) return;
+  let at = event.target;
+  while (at && !at.querySelector(`:scope > ${what}, :scope > legend > ${what}`)) at = at.parentElement.closest(".edit-form li, .edit-form .edit-field");
+  event.preventDefault();
+  const none = what === SHORTCUTS.Digit0 && event.target.querySelector("option[value=null]");
+  if (none) { event.target.value = none.value; event.target.dispatchEvent(new Event("input", { bubbles: true })); return; }
+  at?.querySelector(`:scope > ${what}, :scope > legend > ${what}`).click();
 }
 
 function clearMistakes(form, top) {
@@ -101,9 +131,17 @@ function simpleControl({ input, pointer, label, nullable, value, parse }) {
   let empty = value === null || value === undefined;
   let touched = false;
   let blank = null;
+  let words = ""; // what stood there before it was made null
   const showEmpty = () => { input.classList.toggle("is-null", empty); if (blank) { blank.setAttribute("aria-checked", String(empty)); } };
   if (nullable) {
-    blank = button("null", () => { empty = !empty; touched = true; if (empty && "value" in input && input.tagName !== "SELECT") input.value = ""; showEmpty(); if (!empty) input.focus(); });
+    blank = button("null", () => {
+      empty = !empty;
+      touched = true;
+      if (empty) words = input.value;
+      input.value = empty ? "" : words;
+      showEmpty();
+      input.focus();
+    });
     dressSwitch(blank, label);
     if (input.tagName !== "SELECT") node.append(blank);
   }
@@ -122,10 +160,12 @@ function simpleControl({ input, pointer, label, nullable, value, parse }) {
   };
 }
 
-// A switch and no button: the space bar turns it, so that Enter saves from here as from every field.
+// A switch and no button, so that Enter saves from here as from every field.
 function dressSwitch(blank, label) {
   blank.className = "null-switch small";
-  blank.title = `no ${label} (space bar)`;
+  blank.title = `no ${label} (Alt 0)`;
+  blank.tabIndex = -1;
+  blank.setAttribute("aria-keyshortcuts", "Alt+0");
   blank.setAttribute("role", "switch");
   blank.setAttribute("aria-label", `null: no ${label}`);
 }
@@ -206,7 +246,10 @@ function listControl({ nullable, items }, value, pointer, label) {
     const control = makeControl(items, part, `${pointer}/${parts.length}`, `${label} ${parts.length + 1}`);
     const entry = { control };
     const out = button("×", () => { touched = true; parts = parts.filter((one) => one !== entry); row.remove(); number(); (rows.querySelector("textarea, select, input") ?? plus).focus(); });
-    out.className = "small icon";
+    out.className = "small icon take-out";
+    out.tabIndex = -1;
+    out.title = "take out (Alt -)";
+    out.setAttribute("aria-keyshortcuts", "Alt+-");
     out.setAttribute("aria-label", `Take ${label} ${parts.length + 1} out`);
     const row = element("li", {}, control.node, out);
     parts.push(entry);
