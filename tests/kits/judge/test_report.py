@@ -240,7 +240,8 @@ def test_what_must_be_known_first_stands_first(folder: Path) -> None:
     rows = FakeRun(
         experiment(
             models=("other/b",), evidence=evidence, windows=(), evidence_bundle_size=2,
-            rubric=given, task_type="benchmark",
+            rubric=given, task_type="benchmark", critic_model="other/c", temperature=0.5,
+            prompt_ordering="evidence_first", max_tokens=2000,
         )
     ).rows()  # fmt: skip
 
@@ -250,6 +251,12 @@ def test_what_must_be_known_first_stands_first(folder: Path) -> None:
     assert "SIMULATED" not in own
     assert "stage 3 of one rubric is not stage 3 of another" not in shared
     assert "1 of 2 bundles hold pieces with different truths" in shared
+    assert "criticised it, too, so that what critics say here is a self-assessment" in own
+    assert "self-assessment" not in shared
+    for choice in ("bundles of 2, window round robin", "rubric given", "critic other/c",
+                   "evidence first", "temperature 0.5", "max_tokens 2000"):  # fmt: skip
+        assert f">{choice}<" in shared
+        assert choice not in own
 
 
 class _ByPlace(FakeRun):

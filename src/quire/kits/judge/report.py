@@ -12,7 +12,7 @@ from quire.engine import render_head, render_page
 from quire.kits.judge.chart_drawing import Drawing, draw, require_matplotlib
 from quire.kits.judge.charts import charts_of
 from quire.kits.judge.evidence_section import evidence_section
-from quire.kits.judge.experiment import SIMULATED, Experiment, ExperimentRows
+from quire.kits.judge.experiment import RUBRIC_FIRST, SIMULATED, Experiment, ExperimentRows
 from quire.kits.judge.experiment_tables import TableRow, make_tables
 from quire.kits.judge.findings import Findings, find
 from quire.kits.judge.metrics import Metrics, measure, metrics_as_json, scores_of, to_json
@@ -31,6 +31,7 @@ from quire.kits.judge.report_tables import (
 )
 
 _FORMS = (("PNG", "image/png"), ("SVG", "image/svg+xml"), ("CSV", "text/csv"))
+_SENT = ("temperature", "top_p", "max_tokens", "provider_seed")  # with calls
 
 
 class Report(NamedTuple):
@@ -130,9 +131,28 @@ def _head(experiment: Experiment) -> str:
         f"{experiment.method} verdicts",
         "may abstain" if experiment.abstain_enabled else "must choose",
         *(randomization.replace("_", " ") for randomization in experiment.randomizations),
+        *_choices(experiment),
         f"seed {experiment.seed}",
     ]
     return render_head(experiment.experiment_tag, experiment.concept, chips)
+
+
+def _choices(of: Experiment) -> Iterator[str]:
+    """What else was chosen; what is usual is not said."""
+    bundles = f"bundles of {of.evidence_bundle_size}, {of.bundle_strategy.replace('_', ' ')}"
+    sent = {name: getattr(of, name) for name in _SENT}
+    said = {
+        bundles: of.evidence_bundle_size > 1,
+        f"views by {of.view_model or of.models[0]}": of.views,
+        "rubric given": of.rubric,
+        f"rubrics by {of.rubric_model}": of.rubric_model,
+        f"critic {of.critic_model}": of.critic_model,
+        of.prompt_ordering.replace("_", " "): of.prompt_ordering != RUBRIC_FIRST,
+        _count(len(of.swaps), "swap"): of.swaps,
+        **{f"{name} {value}": value is not None for name, value in sent.items()},
+        f"own prompts: {', '.join(name for name, _ in of.prompts)}": of.prompts,
+    }
+    yield from (words for words, is_chosen in said.items() if is_chosen)
 
 
 def _count(number: int, thing: str) -> str:
@@ -155,6 +175,8 @@ def report_notices(report: Report) -> Iterator[str]:
             " ranks on different scales, and part of what they show is the rubrics. Swaps, or a"
             " given rubric, tell the two apart."
         )
+    if said := _self_assessment(experiment):
+        yield caution(said)
     if findings.mixed_truth_bundles:
         yield caution(
             f"{findings.mixed_truth_bundles:,} of {_count(findings.bundles, 'bundle')} hold pieces"
@@ -162,6 +184,19 @@ def report_notices(report: Report) -> Iterator[str]:
         )
     if report.rows.status != "finished":
         yield caution("The run is not finished: these are the figures so far.")
+
+
+def _self_assessment(experiment: Experiment) -> str:
+    """Whose critics are themselves; nobody's where the critic judges and writes nothing."""
+    critic = experiment.critic_model
+    if not critic:
+        return (
+            "No critic_model is set: who wrote a rubric or a score criticised it, too, so that what"
+            " critics say here is a self-assessment."
+        )
+    if critic in (*experiment.models, *experiment.authors):
+        return f"{critic} criticised what it wrote itself, too: of that it is a self-assessment."
+    return ""
 
 
 def simulated_notice(models: Sequence[str], simulated: Sequence[str]) -> str:
