@@ -113,6 +113,19 @@ def test_marking_again_replaces_what_was_said(world: Worlds) -> None:
     assert {rate.wrong for rate in report.fields} == {0}
 
 
+def test_of_an_item_that_was_erased_nobody_says_right_or_wrong(world: Worlds) -> None:
+    here = world()
+    _, head = audited(here)
+    review = here.engine.review
+    here.engine.purge("doc")
+
+    with pytest.raises(UsageError, match="was erased with its document"):
+        review.mark(head.id, 0, RIGHT, "Ada")
+    report = review.mark(head.id, 0, dict.fromkeys(RIGHT, "unsure"), "Ada")
+
+    assert (report.head.marked, report.verdict) == (1, AuditVerdict.GO_ON)
+
+
 def test_an_audit_may_stop_as_soon_as_the_sequence_tells(world: Worlds) -> None:
     here = world()
     _, head = audited(here, count=60, size=60, tolerance=0.3)

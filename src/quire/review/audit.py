@@ -152,6 +152,11 @@ def mark_item(
         problem = f"no field {unknown[0]!r}" if unknown else f"no mark for {missing[0]!r}"
         raise UsageError(f"there is {problem}: every field is marked", ", ".join(names))
     read = {name: _read_mark(mark) for name, mark in marks.items()}
+    if item.data is None and set(read.values()) - {AuditMark.UNSURE}:
+        raise UsageError(
+            f"item {no} was erased with its document: nobody sees what it said",
+            "mark every field unsure",
+        )
     tx.audits.forget_marks(audit, no)
     tx.audits.add_marks(place, read, reviewer_name(who), now)
     tx.audits.note_audit_item(audit, no, now)
