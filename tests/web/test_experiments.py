@@ -8,6 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from quire.engine import open_engine
+from quire.kits.judge.chart_drawing import FORMS, Chart, Drawing, draw
 from quire.kits.judge.experiment import ExperimentRows
 from quire.kits.judge.experiment_runs import start_experiment
 from quire.kits.judge.report import Report, make_report
@@ -97,6 +98,23 @@ def test_a_chart_and_its_numbers_are_taken_from_the_page(
     assert answer.content.startswith(begins)
     assert f"stage_distribution.{ending}" in answer.headers["content-disposition"]
     assert client.get(f"{address}x").status_code == 404
+
+
+def test_the_forms_of_a_chart_are_drawn_together_once(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[str] = []
+
+    def counted(chart: Chart) -> Drawing:
+        drawn.append(chart.name)
+        return draw(chart)
+
+    monkeypatch.setattr("quire.kits.judge.page_report.draw_chart", counted)
+
+    forms = [client.get(f"/experiments/1/files/evidence.{ending}") for ending in FORMS]
+
+    assert [form.status_code for form in forms] == [200] * 3
+    assert drawn == ["evidence"]
 
 
 def test_what_is_no_experiment_and_what_is_no_chart_say_where_to_go(client: TestClient) -> None:

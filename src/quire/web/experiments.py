@@ -127,13 +127,19 @@ def download_chart(
     reported = _find(request, principal, engine, run)
     kept = _read_report(request, principal, engine, reported, waits=True)
     picture = kept and kept.report.picture(name)
-    if not picture or ending not in picture.endings or ending not in _KINDS:
+    if not kept or not picture or ending not in picture.endings or ending not in _KINDS:
         raise NotFound(f"the report of run {run} has no file {name!r}", f"/experiments/{run}")
+    key = ("drawn", principal.workspace, run, name)
+    _, files = (
+        site_of(request)
+        .recall(engine)
+        .get(key, lambda: (kept.mark, picture.files()), lambda known: known[0] == kept.mark)
+    )
     headers = {
         "Content-Security-Policy": PICTURE_POLICY,
         "Content-Disposition": f'attachment; filename="{picture.name}.{ending}"',
     }
-    return Response(picture.files()[ending], media_type=_KINDS[ending], headers=headers)
+    return Response(files[ending], media_type=_KINDS[ending], headers=headers)
 
 
 def _find(request: Request, principal: Principal, engine: Engine, run: int) -> ReportedRun:
