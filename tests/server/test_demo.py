@@ -13,8 +13,6 @@ from quire.engine import open_engine
 from quire.web.demo import fill_demo
 from tests.server.sites import OWN_HOST, open_site
 
-ALIKE = 4  # pages of one kind that are looked at, of however many there are
-
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
@@ -53,7 +51,9 @@ def test_every_item_can_be_reviewed_and_audited(client: TestClient) -> None:
     assert [path for path in paths if client.get(path).status_code != 200] == []
 
 
-def test_every_link_leads_somewhere(client: TestClient) -> None:
+@pytest.mark.parametrize("most", [2, pytest.param(20, marks=pytest.mark.soak)])
+def test_every_link_leads_somewhere(client: TestClient, most: int) -> None:
+    """Of each kind of page so many are looked at, of however many there are."""
     seen, alike, broken, waiting = {"/"}, Counter[str](), list[tuple[str, int]](), ["/"]
     while waiting:
         path = waiting.pop(0)
@@ -65,7 +65,7 @@ def test_every_link_leads_somewhere(client: TestClient) -> None:
         for link in re.findall(r"""\shref=["']([^"'#]+)""", page.text):
             target = urljoin(f"{OWN_HOST}{path}", unescape(link)).removeprefix(OWN_HOST)
             kind = re.sub(r"\d+|(?<==)[^&]*", "N", target)
-            if target not in seen and target.startswith("/") and alike[kind] < ALIKE:
+            if target not in seen and target.startswith("/") and alike[kind] < most:
                 seen.add(target)
                 alike[kind] += 1
                 waiting.append(target)
