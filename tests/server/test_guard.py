@@ -9,7 +9,7 @@ from quire.server.guard import MAX_BODY
 from tests.server.sites import open_site
 
 
-@pytest.mark.parametrize("host", ["localhost", "localhost:8321", "127.0.0.1:9", "[::1]", "[::1]:8"])
+@pytest.mark.parametrize("host", ["localhost", "LocalHost:8321", "127.0.0.1:9", "[::1]", "[::1]:8"])
 def test_names_of_this_machine_are_answered(tmp_path: Path, host: str) -> None:
     with open_site(tmp_path) as client:
         answer = client.get("/v1/health", headers={"Host": host})

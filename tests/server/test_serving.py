@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from quire.domain.errors import UsageError
 from quire.engine import open_engine
+from quire.web.serving import Serving, site_settings
 from tests.server.server_process import fetch, start_server
 
 
@@ -51,6 +53,19 @@ def test_a_port_in_use_is_told_in_one_line(
     assert second.stdout == ""  # nothing was begun
     assert second.stderr.count("\n") == 1
     assert "is in use" in second.stderr
+
+
+@pytest.mark.parametrize("name", ["https://quire.example", "quire.example:443", " "])
+def test_an_address_is_no_name_of_a_host(name: str) -> None:
+    with pytest.raises(UsageError, match="no name of a host"):
+        site_settings(Serving(None, allow_hosts=(name,)))
+
+
+def test_names_of_hosts_are_as_browsers_send_them() -> None:
+    settings = site_settings(Serving(None, allow_hosts=("Quire.Example", "[::2]")))
+
+    assert not settings.local
+    assert {"quire.example", "[::2]"} <= {*settings.host_names}
 
 
 @pytest.mark.parametrize("options", [("--host", "0.0.0.0"), ("--allow-host", "quire.example")])

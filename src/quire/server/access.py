@@ -134,7 +134,7 @@ def refusal_of_request(request: Request) -> str:
     """Why a request is refused whoever sent it; empty: it is not."""
     settings = site_of(request).settings
     host = request.headers.get("host", "")
-    name, port = _host_parts(host)
+    name, port = _host_parts(host.lower())
     if name not in settings.host_names or not (port.isascii() and port.isdecimal()):
         return f"this server is not called {host or 'nothing'}"
     if request.method in SAFE_METHODS:

@@ -33,7 +33,7 @@ def run_site(listening: socket.socket, serving: Serving, tell: Callable[[str], N
     """Serve until somebody stops it; what workers have out is recorded first."""
     site = Site(
         lambda workspace: open_engine(serving.ledger, workspace=workspace),
-        _site_settings(serving),
+        site_settings(serving),
     )
     try:
         if not site.settings.local:
@@ -71,11 +71,23 @@ def listen(host: str, port: int) -> socket.socket:
         raise UsageError(f"there is no port {port}; ports are 0 to 65535") from None
 
 
-def _site_settings(serving: Serving) -> SiteSettings:
+def site_settings(serving: Serving) -> SiteSettings:
     """Whoever sits at this machine needs nothing; where others may come, tokens are needed."""
     local = serving.host in LOOPBACK and not serving.allow_hosts
-    own = () if serving.host in LOOPBACK else (serving.host,)
-    return SiteSettings(local=local, host_names=(*LOCAL_NAMES, *own, *serving.allow_hosts))
+    own = () if serving.host in LOOPBACK else (serving.host.lower(),)
+    others = map(_read_host_name, serving.allow_hosts)
+    return SiteSettings(local=local, host_names=(*LOCAL_NAMES, *own, *others))
+
+
+def _read_host_name(typed: str) -> str:
+    """A name as browsers send it; an address with more in it would never be theirs."""
+    name = typed.strip().lower()
+    bare = name[1:-1].replace(":", "") if name.startswith("[") and name.endswith("]") else name
+    if not bare or any(letter in "/:@, " for letter in bare):
+        raise UsageError(
+            f"{typed!r} is no name of a host", "such as quire.example, without scheme and port"
+        )
+    return name
 
 
 def _require_token(site: Site) -> None:
