@@ -142,7 +142,8 @@ def _accuracy(t: Tables) -> Found:
         known = known.assign(right=right(known), said=known.value.map(len) > 0)
         answered = known[known.said]
         heard = answered.dropna(subset=["expert_agreement_prob"])
-        accuracy, chance = mean(answered, answered.right), 1 / t.size
+        accuracy = mean(answered, answered.right)
+        chance = guessing(answered, t.size)
         ends = [None if x is None else (x - chance) / (1 - chance) for x in accuracy[:3]]
         commonest = known.ground_truth_stage.value_counts(normalize=True).max()
         found: dict[str, Row] = {
@@ -157,7 +158,12 @@ def _accuracy(t: Tables) -> Found:
         }
         for name, row in found.items():
             yield ("accuracy", name, model, None, None), row
-        yield from _curve(model, heard, len(known))
+        yield from _curve(model, heard, len(known), t.size)
+
+
+def guessing(answered: Any, size: int) -> float:
+    """What guessing is right in: one stage named is right once in all, several never."""
+    return float((answered.value.map(len) == 1).mean()) / size if len(answered) else 1 / size
 
 
 def _kappa_with_truth(frame: Any) -> float:
@@ -174,7 +180,7 @@ def _area(frame: Any) -> float:
     return float(((hits[:, None] > misses) + (hits[:, None] == misses) / 2).mean())
 
 
-def _curve(model: str, heard: Any, every: int) -> Found:
+def _curve(model: str, heard: Any, every: int, stages: int) -> Found:
     """The surest tenths, verdicts of one sureness kept together."""
     sure = numpy.sort(heard.expert_agreement_prob.to_numpy())[::-1]
     sizes = dict.fromkeys(
@@ -182,7 +188,10 @@ def _curve(model: str, heard: Any, every: int) -> Found:
     )
     for size in sizes:
         kept = heard[heard.expert_agreement_prob >= sure[size - 1]]
-        yield ("accuracy", "of_kept", model, None, f"{size / every:.4f}"), mean(kept, kept.right)
+        share = f"{size / every:.4f}"
+        yield ("accuracy", "of_kept", model, None, share), mean(kept, kept.right)
+        chance = (guessing(kept, stages), None, None, 0, 0)
+        yield ("accuracy", "chance_of_kept", model, None, share), chance
 
 
 def _calibration(t: Tables) -> Found:

@@ -1,6 +1,7 @@
 """Findings: equal to what a stranger computes from the exported files, by definition."""
 
 import json
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pandas
 import pytest
 
 from quire.kits.judge.calibration import measure_calibration
+from quire.kits.judge.correctness import measure_correctness
 from quire.kits.judge.drift import measure_drift
 from quire.kits.judge.experiment import Evidence, all_pairs
 from quire.kits.judge.experiment_export import write_tables
@@ -82,6 +84,23 @@ def test_changes_of_few_samples_stay_within_what_can_be() -> None:
     assert drift.abstain_rate[:3] == (0.5, -1, 1)
     assert drift.expected_stage[:3] == (2, -2, 2)
     assert calibration.excess.low == -1
+
+
+def test_every_subset_of_four_stages_guessed_once_is_right_by_chance_and_no_more() -> None:
+    subsets = [named for size in range(1, 5) for named in combinations(range(1, 5), size)]
+    scores = [
+        Score("m", n % 3, f"e{n}", decoded=True, stages=named, agreement=n / 20, truth=3)
+        for n, named in enumerate(subsets)
+    ]
+
+    (found,) = measure_correctness(scores, 4)
+
+    assert found.chance == pytest.approx(1 / 15)
+    assert found.corrected.value == pytest.approx(0)
+    for point in found.curve:
+        single = [s for s in scores if (s.agreement or 0) >= point.least_agreement]
+        alone = sum(len(s.stages) == 1 for s in single) / len(single)
+        assert point.chance == pytest.approx(alone / 4)
 
 
 def test_evidence(both: tuple[Findings, Any, Any]) -> None:

@@ -20,7 +20,8 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "Critic agrees": "Mean of what critics say of each verdict: how likely experts would"
         " agree.",
         "Right stage named": "Verdicts that name the right stage, alone or among others, of those"
-        " that answer where the truth is known.",
+        " that answer where the truth is known. Guesses that name k of n stages hold it k times in"
+        " n.",
         "Stages off": "How many stages lie between the verdict and the truth, on average.",
     },
     "within": {
@@ -53,7 +54,8 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
     },
     "accuracy": {
         "Accuracy": "Exactly the right stage, of the verdicts that answer.",
-        "Chance": "What guessing one of the stages gets.",
+        "Chance": "What a guesser gets who names as many stages at a time as the model: a guess at"
+        " one of n stages is right once in n, a guess at several never.",
         "Commonest truth": "What always naming the commonest truth would get.",
         "Above chance": "Accuracy less chance, of the most that it can be above it.",
         "Kappa": "Cohen's, of verdicts and truths.",

@@ -111,8 +111,9 @@ QUESTIONS = (
     Question(
         "accuracy_above_chance",
         "Accuracy above chance",
-        "Accuracy less that of guessing one of the stages, as a share of what is left: 0 is chance,"
-        " 1 always right.",
+        "Accuracy less that of guessing as many stages at a time as the model named (one of n is"
+        " right once in n, several never), as a share of what is left: 0 is chance, 1 always"
+        " right.",
         _has_truth,
         _right,
         is_hit=True,

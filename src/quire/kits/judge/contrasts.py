@@ -19,7 +19,7 @@ from typing import NamedTuple
 from quire.domain.data import Json
 from quire.kits.judge.alpha_contrasts import ALL_MODELS, Alpha, compare_alphas
 from quire.kits.judge.contrast_questions import QUESTIONS, Question
-from quire.kits.judge.correctness import above_chance
+from quire.kits.judge.correctness import above_chance, chance_of
 from quire.kits.judge.intervals import (
     CHANGE_OF_SHARE,
     COVERAGE,
@@ -144,7 +144,7 @@ def _level(question: Question, arm: Arm, model: str) -> Estimate:
     counted = [score for score in arm.scores_by(model) if question.counts(score)]
     clusters = list(_clusters(question, arm, counted).values())
     if question.is_mean:
-        return above_chance(estimate_mean(clusters, SHARE), _chance(question, arm))
+        return above_chance(estimate_mean(clusters, SHARE), _chance(question, arm, counted))
     return estimate_statistic(clusters, _figure(question, arm), SHARE, len(counted))
 
 
@@ -257,8 +257,8 @@ _Values = tuple[float | None, float | None]
 _Arms = tuple[Arm, Arm]
 
 
-def _chance(question: Question, arm: Arm) -> float:
-    return 1 / arm.scale_size if question.over_chance else 0.0
+def _chance(question: Question, arm: Arm, counted: Sequence[Score]) -> float:
+    return chance_of(counted, arm.scale_size) if question.over_chance else 0.0
 
 
 def _compare_hits(
@@ -279,17 +279,25 @@ def _compare_hits(
             [score for score in scores if (arm.seeds[score.sample], score.bundle) in both]
             for arm, scores in zip(arms, counted, strict=True)
         ]
-    sides = [_clusters(question, arm, scores) for arm, scores in zip(arms, counted, strict=True)]
     if pairing != UNPAIRED:
-        sides = [{seed: side[seed] for seed in sides[0] if seed in sides[1]} for side in sides]
-    one, other = (list(side.values()) for side in sides)
-    chances = (_chance(question, arms[0]), _chance(question, arms[1]))
+        counted = _in_shared_samples(arms, counted)
+    sides = [_clusters(question, arm, scores) for arm, scores in zip(arms, counted, strict=True)]
+    one, other = ([side[seed] for seed in sorted(side)] for side in sides)
+    chances = (_chance(question, arms[0], counted[0]), _chance(question, arms[1], counted[1]))
     levels, found = compare_shares(
         (one, other), chances, paired=pairing != UNPAIRED, coverage=coverage
     )
     if pairing == BY_EVIDENCE:
         found = found._replace(observations=levels[0].observations)
     return (levels[0].value, levels[1].value), found
+
+
+def _in_shared_samples(arms: _Arms, counted: Sequence[Sequence[Score]]) -> list[list[Score]]:
+    """The scores of samples from which both have some."""
+    pairs = list(zip(arms, counted, strict=True))
+    seeds = [{arm.seeds[score.sample] for score in scores} for arm, scores in pairs]
+    both = seeds[0] & seeds[1]
+    return [[score for score in scores if arm.seeds[score.sample] in both] for arm, scores in pairs]
 
 
 def _match_scores(

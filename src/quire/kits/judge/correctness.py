@@ -1,4 +1,9 @@
-"""Correctness: verdicts held against what is known, against chance, and against abstention."""
+"""Correctness: verdicts held against what is known, against chance, and against abstention.
+
+A verdict is right if it names the right stage and no other. So chance is what a guesser gets who
+names as many stages at a time as the model did: a guess at one of n stages is right once in n, a
+guess at several never. Where every verdict names one stage, that is 1 / n.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,6 +29,7 @@ class CurvePoint:
     least_agreement: float  # of the critic
     kept: float  # share of the decoded verdicts with a known truth
     accuracy: Estimate  # of those kept
+    chance: float  # what guesses of the same sizes get
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +37,7 @@ class Correctness:
     """How right one model is, where the truth is known."""
 
     model: str
-    chance: float  # one of as many stages as there are
+    chance: float  # what guesses of the same sizes get
     commonest_truth: float  # what always naming the commonest truth would get
     accuracy: Estimate  # of answered verdicts
     corrected: Estimate  # accuracy above chance, of what is above chance: 0 guesses, 1 is right
@@ -61,18 +67,19 @@ def _correctness(model: str, scores: Sequence[Score], scale_size: int) -> Correc
     answered = [score for score in scores if score.stages]
     truths = Counter(score.truth for score in scores)
     accuracy = _share(answered, [is_right(score) for score in answered])
+    chance = chance_of(answered, scale_size)
     pairs = ((score.sample, verdict_of(score), (score.truth or 0,)) for score in answered)
     return Correctness(
         model=model,
-        chance=1 / scale_size,
+        chance=chance,
         commonest_truth=max(truths.values()) / len(scores),
         accuracy=accuracy,
-        corrected=above_chance(accuracy, 1 / scale_size),
+        corrected=above_chance(accuracy, chance),
         kappa=estimate_kappa(pairs),
         answered=_share(scores, [bool(score.stages) for score in scores]),
         right_of_all=_share(scores, [is_right(score) for score in scores]),
         discrimination=_discrimination(answered),
-        curve=tuple(_curve(answered, len(scores))),
+        curve=tuple(_curve(answered, len(scores), scale_size)),
     )
 
 
@@ -82,6 +89,12 @@ def _share(scores: Sequence[Score], hits: Sequence[bool]) -> Estimate:
         right, count = totals.get(score.sample, (0.0, 0.0))
         totals[score.sample] = (right + hit, count + 1)
     return estimate_mean(list(totals.values()), SHARE)
+
+
+def chance_of(answered: Sequence[Score], scale_size: int) -> float:
+    """How often guesses that name as many stages as these verdicts would be exactly right."""
+    alone = sum(len(score.stages) == 1 for score in answered)
+    return alone / len(answered) / scale_size if answered else 1 / scale_size
 
 
 def above_chance(accuracy: Estimate, chance: float) -> Estimate:
@@ -122,7 +135,7 @@ def area_under_curve(pairs: Sequence[tuple[float, bool]]) -> float | None:
     return wins / (hits * (len(pairs) - hits))
 
 
-def _curve(answered: Sequence[Score], every: int) -> list[CurvePoint]:
+def _curve(answered: Sequence[Score], every: int, scale_size: int) -> list[CurvePoint]:
     """From all to the surest tenth; verdicts of one sureness are kept together."""
     ranked = sorted((s.agreement for s in answered if s.agreement is not None), reverse=True)
     points: list[CurvePoint] = []
@@ -132,6 +145,11 @@ def _curve(answered: Sequence[Score], every: int) -> list[CurvePoint]:
         if kept and (not points or len(kept) / every < points[-1].kept):
             accuracy = _share(kept, [is_right(score) for score in kept])
             points.append(
-                CurvePoint(least_agreement=least, kept=len(kept) / every, accuracy=accuracy)
+                CurvePoint(
+                    least_agreement=least,
+                    kept=len(kept) / every,
+                    accuracy=accuracy,
+                    chance=chance_of(kept, scale_size),
+                )
             )
     return points

@@ -118,6 +118,8 @@ def _truth_figures(findings: Findings) -> Iterator[FigureRow]:
         for point in item.curve:
             kept = f"{point.kept:.4f}"
             yield FigureRow("accuracy", "of_kept", item.model, None, kept, point.accuracy)
+            guessed = Estimate(point.chance)
+            yield FigureRow("accuracy", "chance_of_kept", item.model, None, kept, guessed)
     for critic in findings.calibration:
         prefix = f"{critic.against}_"
         yield from _estimates("calibration", critic, critic.model, prefix=prefix)

@@ -235,13 +235,15 @@ def _accuracy_charts(found: Sequence[Correctness]) -> Iterator[Chart]:
         "Accuracy against abstention",
         "Accuracy of the verdicts kept, from all that were answered (right) to the tenth whose"
         " critics are surest (left), with 95 % intervals. Lines that rise to the left: critics know"
-        " what is right. Dashed, guessing; dotted, always naming the commonest truth.",
+        " what is right. Dashed, guessing as many stages at a time as the model named (one in that"
+        " colour for each model, where verdicts may name several: a guess at several is never"
+        " right); dotted, always naming the commonest truth.",
         2.9,
         partial(_draw_accuracy, found),
         PlotNumbers(
             ("model", "kept", "least_expert_agreement", *ESTIMATE_COLUMNS, "chance"),
             tuple(
-                (item.model, point.kept, point.least_agreement, *point.accuracy, item.chance)
+                (item.model, point.kept, point.least_agreement, *point.accuracy, point.chance)
                 for item in found
                 for point in item.curve
             ),
@@ -257,7 +259,7 @@ def _draw_accuracy(found: Sequence[Correctness], axes: "Axes", theme: Theme) -> 
         for point in item.curve:
             draw_upright(axes, theme, point.accuracy, point.kept, colour=colour, marker=marker)
     _name_models(axes, [item.model for item in found])
-    axes.axhline(found[0].chance, color=theme.ink, linewidth=1, linestyle=(0, (4, 3)))
+    _draw_guessing(found, axes, theme)
     commonest = max(item.commonest_truth for item in found)
     axes.axhline(commonest, color=theme.muted, linewidth=1, linestyle=(0, (1, 2)))
     axes.set_xlim(0, 1.02)
@@ -267,6 +269,20 @@ def _draw_accuracy(found: Sequence[Correctness], axes: "Axes", theme: Theme) -> 
     set_percent_axis(axes.xaxis)
     set_percent_axis(axes.yaxis)
     draw_legend(axes)
+
+
+def _draw_guessing(found: Sequence[Correctness], axes: "Axes", theme: Theme) -> None:
+    """One line for all where every verdict names one stage; else each model's, point by point."""
+    dashes = (0, (4, 3))
+    chances = {point.chance for item in found for point in item.curve}
+    if len(chances) == 1:
+        axes.axhline(chances.pop(), color=theme.ink, linewidth=1, linestyle=dashes)
+        return
+    for place, item in enumerate(found):
+        shown = [(point.kept, point.chance) for point in item.curve]
+        if shown:
+            colour = model_colour(place)
+            axes.plot(*zip(*shown, strict=True), color=colour, linewidth=1, linestyle=dashes)
 
 
 _CALIBRATION = {

@@ -237,8 +237,10 @@ def accuracy_table(findings: Findings) -> str:
     """How right models are."""
     return render_table(
         "How right are they?",
-        "Of answered verdicts with a known truth: exactly the right stage. Above chance: 0 is"
-        " guessing, 1 always right. Kappa also allows for how often stages are named; with one"
+        "Of answered verdicts with a known truth: exactly the right stage, and no other. Above"
+        " chance: 0 is guessing with as many"
+        " stages at a time as the model named, 1 always right. Kappa also allows for how often"
+        " stages are named; with one"
         " truth only it says nothing. Critic tells: how often the critic is surer of a right"
         " verdict than of a wrong one, by chance 50 %.",
         (
