@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -157,6 +158,9 @@ def test_the_page_says_what_varies_and_every_contrast_is_in_the_table(
     body = json.loads((tmp_path / "out" / "comparison.json").read_text())
     assert len(body["contrasts"]) == len(rows)
     assert {path.suffix for path in files} >= {".csv", ".json", ".png", ".svg"}
+    widths = [float(box.split()[2]) for box in re.findall(r'viewBox="([^"]*)"', text)]
+    assert widths
+    assert max(widths) < 450  # points: a phone shows all of it, and can be read
 
 
 def test_one_experiment_is_no_comparison(world: Worlds, tmp_path: Path) -> None:

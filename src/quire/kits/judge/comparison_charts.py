@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from textwrap import fill
 from typing import TYPE_CHECKING, NamedTuple
 
 from quire.kits.judge.chart_drawing import (
@@ -19,6 +20,7 @@ from quire.kits.judge.intervals import Estimate
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_LINE = 24  # characters of a label
 LEVELS = "Each model in each experiment, with 95 % intervals over samples."
 DIFFERENCES = (
     "To the right of 0 the first has more. Thick lines are 95 % intervals, thin ones those"
@@ -70,7 +72,8 @@ def _chart(
     name: str, title: str, note: str, rows: Sequence[_Row], *, zero: bool, up_to_one: bool
 ) -> Chart:
     models = list(dict.fromkeys(mark.model for _, found in rows for mark in found))
-    step = max(0.34, 0.16 + 0.13 * len(models))
+    lines = max(_in_lines(label).count("\n") + 1 for label, _ in rows)
+    step = max(0.34, 0.16 + 0.13 * len(models), 0.1 + 0.16 * lines)
     draw = partial(_draw_rows, rows, models, zero=zero, up_to_one=up_to_one)
     numbers = PlotNumbers(
         ("row", "model", *ESTIMATE_COLUMNS, "simultaneous_low", "simultaneous_high", "stands_out"),
@@ -80,7 +83,12 @@ def _chart(
             for mark in found
         ),
     )
-    return Chart(name, title, note, 1.1 + step * len(rows), draw, numbers, width=8.0)
+    return Chart(name, title, note, 1.1 + step * len(rows), draw, numbers)
+
+
+def _in_lines(label: str) -> str:
+    """A label in short lines, so that a phone shows the marks beside it, too."""
+    return fill(label, _LINE, break_long_words=False)
 
 
 def _draw_rows(
@@ -105,7 +113,7 @@ def _draw_rows(
         axes.axvline(0, color=theme.ink, linewidth=1)
     if up_to_one:
         axes.set_xlim(min(0.0, axes.get_xlim()[0]), max(1.0, axes.get_xlim()[1]))
-    axes.set_yticks(range(len(rows)), [label for label, _ in rows])
+    axes.set_yticks(range(len(rows)), [_in_lines(label) for label, _ in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(axis="x")
     if len(models) > 1:

@@ -27,10 +27,9 @@ _MEANINGS = {
     "Run": "Its number in the ledger, and how it stands.",
 }
 STYLE = """<style>
-.chart svg { display: block; width: 100%; max-width: 900px; height: auto }
+.chart svg { display: block; width: 100%; max-width: 700px; height: auto }
 .card h3 { margin: 1rem 0 .2rem; font-size: .92rem }
 .card > details > summary { margin: .3rem 0; line-height: 44px }
-@media (max-width: 640px) { .chart { overflow-x: auto } .chart svg { min-width: 560px } }
 @media print { .card { break-inside: auto } .chart { break-inside: avoid }
   .card h2, .card h2 + p, .card h3, .card h3 + p { break-after: avoid }
   .card > details::details-content { content-visibility: visible; display: block } }
