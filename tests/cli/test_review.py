@@ -269,9 +269,13 @@ def test_a_sample_is_marked_in_a_terminal_and_gone_on_with(
     again.expect("item 2 of 3")
     again.press("yy")
     again.expect("item 3 of 3")
+    again.press("b")
+    again.expect("item 2 of 3")
+    again.press("yy")
+    again.expect("item 3 of 3")
     again.press("yu")
     again.expect("3 of 3 marked")
-    again.expect("go on")
+    again.expect("not shown: all are marked, and they are too few to say; this is final")
     assert again.close() == 0
 
     told = json.loads(quire(*asked, "--json").stdout)
@@ -281,3 +285,23 @@ def test_a_sample_is_marked_in_a_terminal_and_gone_on_with(
         ("topic", 0, 1),
     ]
     assert "3 of 3 marked" in quire(*asked, "--report").stdout
+
+
+def test_where_enough_is_known_b_goes_back_and_what_is_missed_stays_missed(
+    quire: Quire, run: int, quick: list[str]
+) -> None:
+    made = Terminal(quick, ("audit", run, "--sample", 3, "--tolerance", 0.1, "--as", "Ada"))
+    made.expect("item 1 of 3")
+    made.press("ny")
+    made.expect("enough is known: q stops here, b goes back, any other key goes on")
+    made.press("b")
+    made.expect("item 1 of 3")
+    made.press("ny")
+    made.expect("enough is known")
+    made.press(" ")
+    made.expect("item 2 of 3")
+    made.press("yy")
+    made.expect("item 3 of 3")
+    made.press("yy")
+    made.expect("tolerance missed: all are marked, this is final")
+    assert made.close() == 0

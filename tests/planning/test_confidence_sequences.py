@@ -5,8 +5,10 @@ from fractions import Fraction
 from math import comb
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from quire.planning.confidence_sequences import bound_share
+from quire.planning.confidence_sequences import bound_share, bound_share_so_far
 from quire.planning.share_estimates import estimate_exact_share
 
 
@@ -74,3 +76,26 @@ def test_it_narrows_as_more_is_seen_of_a_large_population() -> None:
     assert spread == sorted(spread, reverse=True)
     exact = estimate_exact_share(2_000, 100_000)
     assert spread[-1] < 2.5 * (exact.high - exact.low)  # what looking whenever one likes costs
+
+
+MARKS = st.lists(st.sampled_from("rwu"), min_size=1, max_size=40)  # right, wrong, unsure
+
+
+@given(marks=MARKS, unseen=st.integers(0, 60))
+def test_what_a_look_has_ruled_out_stays_ruled_out_and_nothing_counted_is(
+    marks: list[str], unseen: int
+) -> None:
+    population, low, high = len(marks) + unseen, 0.0, 1.0
+    for seen in range(1, len(marks) + 1):
+        surely = [look for look, mark in enumerate(marks[:seen], 1) if mark == "w"]
+        possibly = [look for look, mark in enumerate(marks[:seen], 1) if mark != "r"]
+        now = bound_share(len(surely), seen, population).low
+        most = bound_share(len(possibly), seen, population).high
+        low, high = max(low, now), min(high, most)  # the intersection of all looks
+
+        found = bound_share_so_far(surely, possibly, seen, population)
+
+        assert len(surely) / population <= found.low <= found.high + 1e-12
+        assert found.high <= 1 - (seen - len(possibly)) / population + 1e-12
+        if low <= high:
+            assert found == pytest.approx((low, high))

@@ -75,11 +75,14 @@ def test_marks_change_no_result_and_are_counted_by_field(world: Worlds) -> None:
     rates = {rate.field: rate for rate in report.fields}
     count = rates["word_count"]
     assert (count.right, count.wrong, count.unsure, count.rate) == (8, 2, 0, 0.2)
-    assert (count.low, count.high) == estimate_exact_share(2, 10)[2:]
-    assert (count.sequence_low, count.sequence_high) == bound_share(2, 10, 30)
+    exact = estimate_exact_share(2, 10)
+    assert (count.low, count.high) == (2 / 30, exact.high)  # two of the thirty are wrong for sure
+    assert exact.low < count.low
+    assert count.sequence_low == bound_share(2, 2, 30).low  # both came first
+    assert count.sequence_high == bound_share(2, 10, 30).high
     unsure = rates["has_question"]
     assert (unsure.rate, unsure.sequence_low) == (0.0, 0.0)
-    assert unsure.sequence_high == bound_share(1, 10, 30).high
+    assert unsure.sequence_high == bound_share(0, 9, 30).high  # before the last, unsure one
     assert review.audit_item(head.id, 9).marks["has_question"] == AuditMark.UNSURE
 
 
@@ -158,6 +161,24 @@ def test_an_audit_says_when_a_tolerance_is_missed(world: Worlds) -> None:
     verdicts = {rate.field: rate.verdict for rate in report.fields}
     assert verdicts["word_count"] == AuditVerdict.MISSED
     assert verdicts["has_question"] == AuditVerdict.GO_ON
+
+
+def test_a_tolerance_that_is_missed_stays_missed_to_the_end(world: Worlds) -> None:
+    here = world()
+    _, head = audited(here, count=19, size=4, tolerance=0.02)
+    review = here.engine.review
+    reports = [
+        review.mark(head.id, no, RIGHT | ({} if no else {"word_count": "wrong"}), "Ada")
+        for no in range(4)
+    ]
+
+    assert [report.verdict for report in reports] == [AuditVerdict.MISSED] * 4
+    rate = next(rate for rate in reports[-1].fields if rate.field == "word_count")
+    assert (rate.least, rate.low) == (1 / 19, 1 / 19)  # one of nineteen, for certain
+    assert rate.high <= 1 - 3 / 19
+
+    mended = review.mark(head.id, 0, RIGHT, "Ada")
+    assert mended.verdict == AuditVerdict.GO_ON  # as if it had been said at once
 
 
 def test_an_item_tells_nothing_of_who_answered_or_judged(world: Worlds) -> None:

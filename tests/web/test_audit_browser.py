@@ -85,7 +85,8 @@ def test_an_audit_of_twenty_is_marked_by_keys_to_its_end(
     rates = {rate.field: rate for rate in report.fields}
     low, high = exact_interval(2, 19)
     assert (rates["party"].right, rates["party"].wrong, rates["party"].unsure) == (17, 2, 1)
-    assert (rates["party"].low, rates["party"].high) == pytest.approx((low, high), abs=1e-6)
+    assert low < 2 / 40  # of forty, two are wrong for certain
+    assert (rates["party"].low, rates["party"].high) == pytest.approx((2 / 40, high), abs=1e-6)
     assert (rates["kind"].low, rates["kind"].high) == pytest.approx(exact_interval(0, 20), abs=1e-6)
     row = page.locator('tr[data-field="party"]')
     expect(row).to_contain_text(f"{100 * low:.1f} % – {100 * high:.1f} %")

@@ -101,33 +101,41 @@ def _json_head(report: AuditReport) -> dict[str, object]:
 
 def _mark_items(engine: "Engine", audit: int, who: str) -> None:
     """One item after the other, until all are marked, enough is known, or somebody leaves."""
-    was_asked = False
+    was_asked, earlier = False, None
     try:
-        while (item := engine.review.next_audit_item(audit)) is not None:
-            found = engine.review.audit_report(audit)
-            if found.may_stop and not was_asked:
-                was_asked = True
-                clear_screen()
-                print_report(found)
-                say("\nenough is known: any key goes on, q stops here")
-                if read_key() == "q":
-                    return
-            marks = _mark_fields(item, found)
-            if marks is None:
+        while (item := earlier or engine.review.next_audit_item(audit)) is not None:
+            found, left = engine.review.audit_report(audit), ""
+            if found.may_stop and not (was_asked or earlier):
+                left = _ask_to_go_on(found)
+            marks = {} if left else _mark_fields(item, found)
+            was_asked, earlier = not left and (was_asked or (found.may_stop and not earlier)), None
+            if "q" in (left, marks):
                 return
-            engine.review.mark(audit, item.no, marks, who)
+            if isinstance(marks, str) or left:
+                earlier = engine.review.audit_item(audit, max(0, item.no - 1))
+            else:
+                engine.review.mark(audit, item.no, marks, who)
     except EOFError:
         return
 
 
-def _mark_fields(item: AuditItem, found: AuditReport) -> dict[str, AuditMark] | None:
-    """A mark for every field of an item; None leaves."""
+def _ask_to_go_on(found: AuditReport) -> str:
+    """Show that enough is known; the key that does not go on, or ""."""
+    clear_screen()
+    print_report(found)
+    say("\nenough is known: q stops here, b goes back, any other key goes on")
+    key = read_key()
+    return key if key in ("q", "b") else ""
+
+
+def _mark_fields(item: AuditItem, found: AuditReport) -> dict[str, AuditMark] | str:
+    """A mark for every field of an item, or the key that left it: q, or b at its first field."""
     marks: dict[str, AuditMark] = {}
     while len(marks) < len(item.fields):
         _print_item(item, marks, found)
         key = read_key()
-        if key == "q":
-            return None
+        if key == "q" or (key == "b" and not marks and item.no):
+            return key
         if key == "b" and marks:
             marks.popitem()
         elif key in MARK_KEYS:
@@ -168,6 +176,7 @@ def print_report(report: AuditReport) -> None:
         f"audit {head.id} of {head.stage}, run {head.run_id}: {head.marked} of {head.size} marked,"
         f" drawn from {head.population:,} with seed {head.seed}; tolerance {head.tolerance:g}"
     )
+    said = {**SAID, AuditVerdict.GO_ON: "not shown"} if report.complete else SAID
     rows = [
         (
             rate.field,
@@ -177,10 +186,21 @@ def print_report(report: AuditReport) -> None:
             _error_words(rate),
             f"{rate.low:.1%} – {rate.high:.1%}",
             f"{rate.sequence_low:.1%} – {rate.sequence_high:.1%}",
-            SAID[rate.verdict],
+            said[rate.verdict],
         )
         for rate in report.fields
     ]
     columns = [">right", ">wrong", ">unsure", ">error", "95 % at the end", "95 % at any look"]
     print_table(["field", *columns, "verdict"], rows)
-    say(f"\n{SAID[report.verdict]}")
+    say(f"\n{said[report.verdict]}{_final_words(report)}")
+
+
+def _final_words(report: AuditReport) -> str:
+    """What the end of an audit says, once nothing is left to mark."""
+    if not report.complete:
+        return ""
+    if report.verdict != AuditVerdict.GO_ON:
+        return ": all are marked, this is final"
+    if report.is_whole:
+        return ": all are marked, and too many are unsure to say; this is final"
+    return ": all are marked, and they are too few to say; this is final, a larger --sample tells"

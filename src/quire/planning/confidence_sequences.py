@@ -12,10 +12,15 @@ equally probable it would have 1 / ((t+1) C(t,s)). The ratio of the second to th
 martingale for the true n, so that by Ville's inequality it ever reaches 1/α with a probability of
 at most α. The counts n at which it is below 1/α are the interval; they lie side by side, because
 the first probability rises up to its mode and falls after it.
+
+All looks hold together, so that what one of them ruled out stays ruled out: the bounds so far are
+the intersection of those of every look. One more thing that is right raises neither bound, one more
+that is wrong lowers neither, so that only the ends of rows of equal things have to be looked at.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 ALPHA = 0.05
@@ -28,6 +33,7 @@ class ShareBounds(NamedTuple):
     high: float
 
 
+@lru_cache(maxsize=1 << 16)
 def bound_share(hits: int, looked_at: int, population: int, alpha: float = ALPHA) -> ShareBounds:
     """The shares of a population that what was seen so far does not rule out, at any look."""
     if looked_at == 0 or population == 0:
@@ -41,6 +47,35 @@ def bound_share(hits: int, looked_at: int, population: int, alpha: float = ALPHA
     low = least if is_believed(least) else _edge(is_believed, least, mode)
     high = most if is_believed(most) else _edge(is_believed, most, mode)
     return ShareBounds(low / population, high / population)
+
+
+def bound_share_so_far(
+    surely: Sequence[int], possibly: Sequence[int], looked_at: int, population: int
+) -> ShareBounds:
+    """The shares that no look so far has ruled out.
+
+    `surely` and `possibly` tell the looks, counted from 1, at which something was wrong for the
+    lower and for the upper bound: what one is unsure of counts in the second only.
+    """
+    first, second = set(surely), set(possibly)
+    lows = [
+        (look, bound_share(hits, look, population).low, False)
+        for hits, look in enumerate(surely, 1)
+        if look + 1 not in first
+    ]
+    highs = [
+        (look - 1, bound_share(hits, look - 1, population).high, True)
+        for hits, look in enumerate((*possibly, looked_at + 1))
+        if look - 1 not in second
+    ]
+    low, high = 0.0, 1.0
+    for _, bound, is_high in sorted(lows + highs):
+        if is_high:
+            high = max(low, min(high, bound))  # where nothing is left, what was said first stays
+        else:
+            low = min(high, max(low, bound))
+    least, most = len(surely) / population, 1 - (looked_at - len(possibly)) / population
+    return ShareBounds(min(max(low, least), most), max(min(high, most), least))
 
 
 def _edge(is_believed: Callable[[int], bool], refused: int, believed: int) -> int:

@@ -4,13 +4,14 @@ The sample is a simple random one without replacement, drawn by a seed from all 
 the stage, in the order of their keys, so that whoever has the ledger draws the same. Marks change
 no result. At the full number the interval is Clopper and Pearson's. Before, somebody who looks
 after each mark would stop when it pleases, so that only a confidence sequence may end an audit
-early. What a person is unsure of counts against whatever is to be shown: as wrong where the
-tolerance would be met, as right where it would be missed. Where every result there is was marked,
-nothing is estimated: the shares are what they are.
+early; what it has shown at any look stays shown, at the full number too. What a person is unsure of
+counts against whatever is to be shown: as wrong where the tolerance would be met, as right where it
+would be missed. Where every result there is was marked, nothing is estimated: the shares are what
+they are.
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from quire.domain.audits import (
@@ -28,7 +29,7 @@ from quire.ledger.stored_values import from_micros
 from quire.ledger.tables.audits import AuditRow, NewAudit
 from quire.pipeline.commands.review_trail import reviewer_name
 from quire.pipeline.run_spec import RunSpec
-from quire.planning.confidence_sequences import bound_share
+from quire.planning.confidence_sequences import bound_share_so_far
 from quire.planning.share_estimates import estimate_exact_share
 from quire.review.inbox import reviewed_stages
 from quire.review.item_view import field_views, input_texts, must_get_row, source_text
@@ -174,10 +175,16 @@ def audit_report(tx: Transaction, spec: RunSpec, audit: int) -> AuditReport:
     """How often each field is wrong, as far as was marked, and whether one may stop."""
     row, head = must_get_audit(tx, audit), audit_head(tx, audit)
     counts, stage = tx.audits.count_marks(audit), spec.stages[row.stage_id]
+    strikes = tx.audits.audit_strikes(audit)
     known = list(stage.schema.properties) if stage.schema else []
     names = dict.fromkeys((*known, *(field for field, _ in counts)))
     fields = tuple(
-        field_rate(name, {mark: counts.get((name, mark), 0) for mark in AuditMark}, head)
+        field_rate(
+            name,
+            {mark: counts.get((name, mark), 0) for mark in AuditMark},
+            [(mark, place) for field, mark, place in strikes if field == name],
+            head,
+        )
         for name in names
     )
     verdicts = {rate.verdict for rate in fields}
@@ -188,22 +195,31 @@ def audit_report(tx: Transaction, spec: RunSpec, audit: int) -> AuditReport:
     return AuditReport(head=head, fields=fields, verdict=verdict, complete=head.ended)
 
 
-def field_rate(name: str, marks: Mapping[AuditMark, int], head: AuditHead) -> FieldRate:
-    """How often one field is wrong, with both intervals and what they say of the tolerance."""
+def field_rate(
+    name: str,
+    marks: Mapping[AuditMark, int],
+    strikes: Sequence[tuple[AuditMark, int]],
+    head: AuditHead,
+) -> FieldRate:
+    """How often one field is wrong, with both intervals and what they say of the tolerance.
+
+    `strikes` tells at which of the field's marks, counted from 1, something was not right.
+    """
     right, wrong, unsure = (marks[mark] for mark in AuditMark)
-    total = right + wrong + unsure
-    exact = estimate_exact_share(wrong, right + wrong)
-    low = bound_share(wrong, total, head.population).low
-    high = bound_share(wrong + unsure, total, head.population).high
-    interval = exact.low, exact.high
+    total, exact = right + wrong + unsure, estimate_exact_share(wrong, right + wrong)
+    surely = [place for mark, place in strikes if mark == AuditMark.WRONG]
+    low, high = bound_share_so_far(surely, [place for _, place in strikes], total, head.population)
+    counted = wrong / head.population, 1 - right / head.population  # beyond these it cannot be
+    interval = max(exact.low, counted[0]), min(exact.high, counted[1])
+    least, most = low, high
     if head.ended and head.size >= head.population:
         least, most = wrong / max(1, total), (wrong + unsure) / max(1, total)
         interval = least, most
     elif head.ended:
-        least = estimate_exact_share(wrong, total).low
-        most = estimate_exact_share(wrong + unsure, total).high
-    else:
-        least, most = low, high
+        first = max(low, estimate_exact_share(wrong, total).low)
+        last = min(high, estimate_exact_share(wrong + unsure, total).high)
+        if first <= last:  # else the sequence spoke first
+            least, most = first, last
     return FieldRate(
         field=name,
         right=right,

@@ -108,3 +108,8 @@ class Audits(Table):
         """How often fields were marked in which way."""
         rows = self._run("count_marks", id=audit)
         return {(row[0], AuditMark(row[1])): row[2] for row in rows}
+
+    def audit_strikes(self, audit: int) -> list[tuple[str, AuditMark, int]]:
+        """What was not marked right: field, mark, and its place among the field's marks, from 1."""
+        rows = self._run("audit_strikes", id=audit)
+        return [(field, AuditMark(mark), place) for field, mark, place in rows]

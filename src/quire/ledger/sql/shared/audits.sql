@@ -32,7 +32,8 @@ JOIN results r ON r.id = i.result_id WHERE a.workspace_id = :workspace AND a.id 
 SELECT min(i.no) FROM audits a JOIN audit_items i ON i.audit_id = a.id AND i.marked_at IS NULL WHERE a.workspace_id = :workspace AND a.id = :id
 
 -- name: note_audit_item
-UPDATE audit_items SET marked_at = :now WHERE audit_id = :id AND no = :no
+-- An item is marked; one that is marked again keeps its place among the others.
+UPDATE audit_items SET marked_at = coalesce(marked_at, :now) WHERE audit_id = :id AND no = :no
 
 -- name: forget_marks
 DELETE FROM audit_marks WHERE audit_id = :id AND no = :no
@@ -46,3 +47,11 @@ SELECT m.field, m.mark FROM audits a JOIN audit_marks m ON m.audit_id = a.id AND
 
 -- name: count_marks
 SELECT m.field, m.mark, count(*) FROM audits a JOIN audit_marks m ON m.audit_id = a.id WHERE a.workspace_id = :workspace AND a.id = :id GROUP BY m.field, m.mark ORDER BY m.field, m.mark
+
+-- name: audit_strikes
+-- What was not marked right, and as which of its field's marks in the order of marking, from 1.
+SELECT field, mark, place FROM (
+    SELECT m.field, m.mark, row_number() OVER (PARTITION BY m.field ORDER BY i.marked_at, i.no) AS place
+    FROM audits a JOIN audit_items i ON i.audit_id = a.id JOIN audit_marks m ON m.audit_id = i.audit_id AND m.no = i.no
+    WHERE a.workspace_id = :workspace AND a.id = :id
+) AS numbered WHERE mark <> 'right' ORDER BY field, place
