@@ -92,9 +92,14 @@ def test_a_recipe_is_planned_with_its_parameters(tmp_path: Path, page: Page) -> 
 
         page.get_by_label("brief (needed)").fill("Should the choir buy a bus?")
         page.get_by_label("words:").fill("200")
+        page.get_by_label("Models, with commas").fill("simulated/small, simulated/medium")
 
         expect(page.locator("#plan-why")).to_contain_text("thesis")
         expect(page.locator("#start")).to_be_enabled()
+        expect(page.locator("#question-words")).to_contain_text("only where you choose")
+        assert "--models simulated/small,simulated/medium" in str(
+            page.locator("#command").get_attribute("data-command")
+        )
         assert axe_violations(page) == []
 
 
@@ -109,6 +114,7 @@ def test_what_cannot_be_read_is_refused_at_its_field(tmp_path: Path, page: Page)
         page.goto(f"{site.url}/new?schema=clauses&model=simulated/small&budget=abc")
         start = page.locator("#start")
         expect(page.locator("#budget-problem")).to_contain_text("a number of dollars, such as 5")
+        expect(page.locator("#plan-words")).to_contain_text("Mend what is marked")
         page.fill("#budget", "")
         expect(start).to_be_enabled()
 

@@ -300,10 +300,13 @@ def test_results_of_several_models_say_whose_they_are(
     engine.run(recipe="dialectic", models=models, parameters=brief, stop_after="header").wait()
 
     words = read_words(client.get("/runs/1?stage=header").text)
+    nothing = client.get("/runs/1").text  # of the last stage
 
     assert "where model state" in words
-    for model in models:
-        assert f"the run {model} accepted" in words
+    assert "Results so far: header 2 ." in read_words(nothing)
+    lows = [int(low) for low in re.findall(r'class="edge" d="M\d+ 64 C\d+ (\d+) ', nothing)]
+    assert len(lows) == 5  # where a stage reads one that is not its neighbour
+    assert min(lows) > 64 + 20  # below the boxes between them
 
 
 def test_a_value_of_the_policy_stands_as_it_is_typed(

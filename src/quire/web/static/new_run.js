@@ -59,6 +59,7 @@ async function questionChanged() {
   at("per").disabled = kind === "recipe";
   at("parameters").hidden = true;
   at("question-words").textContent = "";
+  at("model-label").textContent = "Model";
   if (kind === "schema") {
     const kept = await attempt(() => api("GET", `/v1/schemas/${encodeURIComponent(name)}`));
     if (kept) at("question-words").replaceChildren(`${count(kept.fields.length, "field")}: ${kept.fields.slice(0, 6).join(", ")}${kept.fields.length > 6 ? "…" : ""} `,
@@ -86,7 +87,9 @@ async function showParameters(name) {
     return element("div", { class: one.prompt ? "wide whole" : "wide" }, element("label", { for: about.id }, words), input);
   }));
   at("parameters").hidden = !known.length;
-  at("question-words").textContent = recipe ? count((recipe.graph?.stages ?? recipe.stages ?? []).length, "stage") : "";
+  if (recipe?.stages?.some((stage) => stage.all_models)) at("model-label").textContent = "Models, with commas between them: its stages ask each";
+  const reads = recipe?.attach ? " · it reads documents only where you choose “Only these”" : "";
+  at("question-words").textContent = recipe ? `${count((recipe.graph?.stages ?? recipe.stages ?? []).length, "stage")}${reads}` : "";
 }
 
 function parameters() {
@@ -193,10 +196,12 @@ function policy(variant) {
 
 let variants = []; let chosenVariant = null; let madeOf = "";
 
+const typedModels = () => at("model").value.split(",").map((name) => name.trim()).filter(Boolean);
+
 function order() {
-  const asks = question(); const model = at("model").value.trim(); const documents = chosenDocuments();
-  if (!asks || !model || (documents && !documents.length)) return null;
-  const made = { ...asks, model, policy: policy(chosenVariant) };
+  const asks = question(); const models = typedModels(); const documents = chosenDocuments();
+  if (!asks || !models.length || (documents && !documents.length)) return null;
+  const made = { ...asks, ...(models.length > 1 ? { models } : { model: models[0] }), policy: policy(chosenVariant) };
   if (documents) made.documents = documents;
   if (at("per").value && !asks.recipe) made.per = at("per").value;
   const given = parameters();
@@ -348,7 +353,7 @@ function moneyWords(budget, least) {
 function commandLine() {
   const [kind, name] = at("question").value.split(/:(.*)/s);
   const wanted = policy(chosenVariant);
-  const parts = ["quire run", kind === "recipe" ? `--recipe ${name}` : `--schema ${kind === "schema" ? name : editor.body?.title ?? "FILE"}`, `--model ${at("model").value.trim() || "MODEL"}`];
+  const parts = ["quire run", kind === "recipe" ? `--recipe ${name}` : `--schema ${kind === "schema" ? name : editor.body?.title ?? "FILE"}`, typedModels().length > 1 ? `--models ${typedModels().join(",")}` : `--model ${typedModels()[0] ?? "MODEL"}`];
   for (const number of chosenDocuments() ?? []) parts.push(`--document ${number}`);
   if (wanted.route) parts.push(`--route ${wanted.route}`);
   if (wanted.pack_size) parts.push(`--pack-size ${wanted.pack_size}`);
@@ -395,7 +400,7 @@ function restore() {
 document.querySelectorAll('input[name="which"], input[name="document"]').forEach((box) => box.addEventListener("change", documentsChanged));
 at("question").addEventListener("change", questionChanged);
 for (const name of ["model", "budget", "wallet", "deadline", "per", "limit"]) {
-  at(name)?.addEventListener("input", () => { changeQuery({ [name]: at(name).value.trim() }); showButtons(); if (!["budget", "wallet", "limit"].includes(name)) planSoon(); });
+  at(name)?.addEventListener("input", () => { changeQuery({ [name]: at(name).value.trim() }); showButtons(); if (!planned || !["budget", "wallet", "limit"].includes(name)) planSoon(); });
 }
 at("use-simulated")?.addEventListener("click", () => { at("model").value = "simulated/small"; at("model").dispatchEvent(new Event("input")); });
 at("face-form").addEventListener("click", () => showFace("form"));
