@@ -52,15 +52,19 @@ def test_a_budget_holds_a_run_and_resume_raises_it(quire: Quire, tmp_path: Path)
     held = quire(*order, "--budget", "0.00001", code=4)
     unpaid = quire("resume", "1").stdout
     quire("attach", "1", code=4)
-    paid = quire("resume", "1", "--budget", "$5").stdout
+    useless = quire("resume", "1", "--budget", "0.00001", code=2).stderr
+    command = held.stderr.partition("`quire ")[2].partition("`")[0].split()
+    paid = quire(*command).stdout
     done = json.loads(quire("attach", "1", "--json").stdout)
 
     assert "needs $" in held.stderr
     assert unpaid.startswith("run 1 is held again before its next call: its budget needs $")
-    assert unpaid.endswith("`quire resume 1 --budget AMOUNT`\n")
+    assert unpaid.endswith(f"`quire {' '.join(command)}`\n")
+    assert command[:-1] == ["resume", "1", "--budget"]
+    assert f"give {command[-1]} or more" in useless
     assert paid.startswith("run 1 may go on; no worker is there")
     assert done["done"] == 3
-    assert done["money"]["budget_usd"] == 5.0
+    assert done["money"]["budget_usd"] == float(command[-1])
     assert "left" in quire("status", "1").stdout
 
 

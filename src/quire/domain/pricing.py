@@ -1,7 +1,7 @@
 """What a call costs, exactly: whole picodollars (10⁻¹² dollars), a price for each token."""
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_UP, Decimal, InvalidOperation
 
 from quire.domain.errors import UsageError
 from quire.domain.models import ModelFacts, Price, Usage
@@ -69,6 +69,13 @@ def dollars(pico: int) -> str:
     if amount >= MILLION:
         return f"{sign}${amount / DOLLAR:.6f}"
     return f"{sign}${amount / DOLLAR:.12f}".rstrip("0")
+
+
+def typed_dollars(pico: int) -> str:
+    """An amount as somebody types it: a number of few digits, and never less."""
+    exact = Decimal(pico) / DOLLAR
+    few = exact.quantize(Decimal(1).scaleb(min(-2, exact.adjusted() - 2)), ROUND_UP)
+    return f"{few.normalize():f}"
 
 
 def cost_words(cost: int, simulated: int) -> str:

@@ -3,7 +3,7 @@
 from collections import ChainMap
 from collections.abc import Callable
 
-from quire.domain.pricing import dollars
+from quire.domain.pricing import dollars, typed_dollars
 from quire.domain.reasons import (
     EventKind,
     Fields,
@@ -47,7 +47,8 @@ def hold_text(cause: HoldCause, fields: Fields, resume: str = "") -> str:
     command = f"`quire resume {fields['run']}`"
     again = resume or f"the same command, or {command}"
     made = {"resume": resume or command, "again": again, "share": _share(cause, fields)}
-    made["needs"] = needs_text(fields) if "missing" in fields else ""
+    if "missing" in fields:
+        made |= {"needs": needs_text(fields), "amount": enough_money(fields)}
     return words.format_map(ChainMap(made, fields))  # type: ignore[arg-type]  # it is only read
 
 
@@ -74,6 +75,11 @@ def needs_text(fields: Fields) -> str:
         f"{dollars(int(fields['missing']))} more for {tasks:,} task{'s' * (tasks != 1)}"
         " (before a call is sent, the most that it may cost is set aside)"
     )
+
+
+def enough_money(fields: Fields) -> str:
+    """What a budget is to be raised to, or paid into a wallet, in dollars as they are typed."""
+    return typed_dollars(int(fields["missing"]) + int(fields.get("budget", 0)))
 
 
 def stop_text(stage: str) -> str:
@@ -132,8 +138,10 @@ _HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
         "{failed} failed in {stage}, and the run is to be exact:"
         " `quire failures {run}`, then `quire retry {run}` or `quire waive TASK`"
     ),
-    HoldCause.WALLET_EMPTY: "wallet {wallet} needs {needs}; `quire wallet credit {wallet} AMOUNT`",
-    HoldCause.BUDGET_SPENT: "its budget needs {needs}; `quire resume {run} --budget AMOUNT`",
+    HoldCause.WALLET_EMPTY: (
+        "wallet {wallet} needs {needs}; `quire wallet credit {wallet} {amount}`"
+    ),
+    HoldCause.BUDGET_SPENT: "its budget needs {needs}; `quire resume {run} --budget {amount}`",
     HoldCause.NO_KEY: "{problem}; then {again}",
     HoldCause.ADDRESS_INVALID: "{problem}; then {again}",
     HoldCause.KEY_NOT_SENT: (

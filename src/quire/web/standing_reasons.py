@@ -7,7 +7,7 @@ from quire.domain.data import Json
 from quire.domain.quantities import quantity
 from quire.domain.reasons import HoldCause, HoldKind
 from quire.domain.runs import Hold, Progress, Stall, StallKind
-from quire.domain.wording import hold_text, needs_text
+from quire.domain.wording import enough_money, hold_text, needs_text
 from quire.engine.progress_words import plain_words
 
 SEE_FAILURES = (HoldKind.FAILURES, HoldKind.REFUSED, HoldKind.UNDECODABLE)
@@ -72,10 +72,10 @@ def hold_words(run: int, hold: Hold) -> str:
 def hold_acts(run: int, hold: Hold) -> Iterator[StandingAct]:
     """What helps against a hold, besides going on."""
     if hold.cause is HoldCause.BUDGET_SPENT:
-        resume, command = f"/v1/runs/{run}/resume", f"quire resume {run} --budget AMOUNT"
+        resume, command = f"/v1/runs/{run}/resume", f"quire resume {run} --budget {enough_money(hold.fields)}"
         yield StandingAct("Raise its budget", command, post=resume, asks_budget=True)
     if hold.cause is HoldCause.WALLET_EMPTY:
-        command = f"quire wallet credit {hold.fields['wallet']} AMOUNT"
+        command = f"quire wallet credit {hold.fields['wallet']} {enough_money(hold.fields)}"
         yield StandingAct("Credit the wallet", command, "/spend#wallets")
     if hold.kind is HoldKind.CREDENTIAL:
         yield StandingAct("Add a key", "quire keys add PROVIDER", "/settings#keys-title-section")

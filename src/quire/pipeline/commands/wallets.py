@@ -6,6 +6,7 @@ from typing import NamedTuple
 from quire.domain.errors import Conflict, NotFound, OutOfFunds, UsageError
 from quire.domain.ids import SCHEMA_REF, RunId, SliceId
 from quire.domain.pricing import dollars
+from quire.domain.reasons import HoldCause
 from quire.domain.wallets import (
     EntryKind,
     NewEntry,
@@ -14,6 +15,7 @@ from quire.domain.wallets import (
     Wallet,
     WalletEntry,
 )
+from quire.domain.wording import enough_money
 from quire.ledger.ledger import Transaction
 from quire.pipeline.calls.afford import adopt_attempts
 from quire.pipeline.calls.funds import (
@@ -138,12 +140,24 @@ def fund_run(
     if wallet is not None and wallet != known.wallet:
         _set_wallet(tx, known, wallet)
     if budget is not None:
+        _refuse_too_little(tx, known, budget)
         funds = tx.wallets.funds_of_run(run)
         assert funds is not None
         take_available(tx, funds)
         tx.wallets.set_budget(run, budget)
         recall_idle(tx, funds, NO_SLICE, now, share_wallet=False)  # a lower one holds at once
     lift_funds_hold(tx, run, now)
+
+
+def _refuse_too_little(tx: Transaction, known: RunFunds, budget: int) -> None:
+    """Whoever gives a run that its budget holds no more than it has meant more."""
+    for hold in tx.holds.holds_of_run(known.run_id):
+        if hold.cause is HoldCause.BUDGET_SPENT and budget <= (known.budget or 0):
+            raise UsageError(
+                f"run {known.run_id} is held with a budget of {dollars(known.budget or 0)}"
+                " already; --budget says what it may spend in all, what it has spent included",
+                f"give {enough_money(hold.fields)} or more",
+            )
 
 
 def _count_earlier(tx: Transaction, run: RunId, wallet: Wallet | None, now: datetime) -> None:
