@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 
-PATIENCE = 60.0  # seconds that a screen may take on a busy machine
+from tests.time_limits import PATIENCE
 
 
 class Terminal:
@@ -39,18 +39,30 @@ class Terminal:
             left = deadline - time.monotonic()
             assert left > 0, f"{text!r} never came: {self._seen[-2000:]!r}"
             if select.select([self._master], [], [], left)[0]:
-                try:
-                    more = os.read(self._master, 65536)
-                except OSError:  # the command has ended
-                    more = b""
+                more = self._read()
                 assert more, f"{text!r} never came: {self._seen[-2000:]!r}"
-                self._seen += more.decode("utf-8", "replace")
+                self._seen += more
         before, _, self._seen = self._seen.partition(text)
         return before
+
+    def read(self) -> str:
+        """All that is printed until its end, where it ends well."""
+        said = self._seen
+        while more := self._read():
+            said += more
+        assert self.close() == 0, said
+        return said
 
     def press(self, keys: str) -> None:
         """Press keys."""
         os.write(self._master, keys.encode())
+
+    def _read(self) -> str:
+        """What comes next; nothing where the command has ended."""
+        try:
+            return os.read(self._master, 65536).decode("utf-8", "replace")
+        except OSError:
+            return ""
 
     def close(self) -> int:
         """Wait for its end; returns its exit code."""

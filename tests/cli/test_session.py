@@ -6,6 +6,7 @@ import pytest
 
 from quire.cli.session import global_options_first
 from tests.cli.conftest import Quire
+from tests.cli.terminals import Terminal
 
 
 @pytest.mark.parametrize(
@@ -148,3 +149,18 @@ def test_only_a_compatible_model_has_an_address_in_its_name(ready: Quire) -> Non
 
     assert "base_url in [providers.ollama] of quire.toml" in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_command_about_another_ledger_than_this_folders_says_so(
+    quire: Quire, folder: Path, quick: list[str]
+) -> None:
+    quire("--ledger", "other.db", "init")
+    (folder / "quire.toml").unlink()
+
+    alone = Terminal(quick, ["runs", "--ledger", "other.db"]).read()
+    quire("init")
+    beside = Terminal(quick, ["runs", "--ledger", "other.db"]).read()
+    usual = Terminal(quick, ["runs", "--ledger", "./quire.db"]).read()
+
+    assert "about another ledger" in beside
+    assert "another" not in alone + usual

@@ -52,7 +52,7 @@ def test_a_budget_holds_a_run_and_resume_raises_it(quire: Quire, tmp_path: Path)
     held = quire(*order, "--budget", "0.00001", code=4)
     unpaid = quire("resume", "1").stdout
     quire("attach", "1", code=4)
-    useless = quire("resume", "1", "--budget", "0.00001", code=2).stderr
+    useless = quire("resume", "1", "--budget", "0.000009", code=2).stderr
     command = held.stderr.partition("`quire ")[2].partition("`")[0].split()
     paid = quire(*command).stdout
     done = json.loads(quire("attach", "1", "--json").stdout)

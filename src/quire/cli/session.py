@@ -56,7 +56,16 @@ def engine_for(context: typer.Context, *, make: bool = False) -> Iterator["Engin
     with open_engine(session(context).ledger, must_exist=not make) as engine:
         if (new := engine.new_ledger_words) and not session(context).quiet:
             note(new)
-        yield engine
+        try:
+            yield engine
+        finally:
+            _tell_ledgers_apart(engine, session(context))
+
+
+def _tell_ledgers_apart(engine: "Engine", said: Session) -> None:
+    """Who copies a command that is proposed here must not reach the same number elsewhere."""
+    if said.ledger and not said.quiet and sys.stderr.isatty() and engine.other_ledger_words:
+        note(f"quire: {engine.other_ledger_words}")
 
 
 @contextmanager

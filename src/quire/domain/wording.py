@@ -47,8 +47,13 @@ def hold_text(cause: HoldCause, fields: Fields, resume: str = "") -> str:
     command = f"`quire resume {fields['run']}`"
     again = resume or f"the same command, or {command}"
     made = {"resume": resume or command, "again": again, "share": _share(cause, fields)}
-    if "missing" in fields:
-        made |= {"needs": needs_text(fields), "amount": enough_money(fields)}
+    made["amount"] = enough_money(fields)
+    made["needs"] = needs_text(fields) if "missing" in fields else ""
+    made["raised"] = (
+        f"a budget of ${made['amount']} will do; then {resume}"
+        if resume
+        else f"`quire resume {fields['run']} --budget {made['amount']}`"
+    )
     return words.format_map(ChainMap(made, fields))  # type: ignore[arg-type]  # it is only read
 
 
@@ -79,6 +84,8 @@ def needs_text(fields: Fields) -> str:
 
 def enough_money(fields: Fields) -> str:
     """What a budget is to be raised to, or paid into a wallet, in dollars as they are typed."""
+    if "missing" not in fields:
+        return "AMOUNT"
     return typed_dollars(int(fields["missing"]) + int(fields.get("budget", 0)))
 
 
@@ -141,7 +148,7 @@ _HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
     HoldCause.WALLET_EMPTY: (
         "wallet {wallet} needs {needs}; `quire wallet credit {wallet} {amount}`"
     ),
-    HoldCause.BUDGET_SPENT: "its budget needs {needs}; `quire resume {run} --budget {amount}`",
+    HoldCause.BUDGET_SPENT: "its budget needs {needs}; {raised}",
     HoldCause.NO_KEY: "{problem}; then {again}",
     HoldCause.ADDRESS_INVALID: "{problem}; then {again}",
     HoldCause.KEY_NOT_SENT: (

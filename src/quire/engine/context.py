@@ -37,6 +37,7 @@ class EngineContext:
     contexts: Contexts  # what runs were told, read once for all queries
     exact_tokens: bool = False  # count with the model's tokenizer, if installed, when planning
     choose_ranker: Callable[[], Ranker] = field(default=lambda: best_ranker())  # for extracts
+    usual_ledger: str = ""  # which is opened here where nobody says which
 
 
 def best_ranker() -> Ranker:
@@ -80,6 +81,7 @@ def open_context(
     """Open a ledger: a file or `postgresql://…`, by default the one that quire.toml names."""
     environment = os.environ if environment is None else environment
     settings = read_settings(Path.cwd(), environment, POLICY_NAMES, find_mistakes)
+    usual = settings.ledger
     settings = replace(
         settings,
         ledger=url or settings.ledger,
@@ -93,6 +95,7 @@ def open_context(
         must_exist=must_exist,
     )
     context = make_context(settings, ledger, runtime, environment)
+    context.usual_ledger = usual
     if faults is not None:
         context.providers.check_faults()
     return context

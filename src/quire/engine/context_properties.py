@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from quire.domain.workbench import LISTING
@@ -35,6 +36,16 @@ class ContextProperties:
             return ""
         near = [f"; did you mean {other}?" for other in similar_files(self.context.ledger.url)]
         return f"a new, empty ledger was made: {self.context.ledger.url}{''.join(near)}"
+
+    @property
+    def other_ledger_words(self) -> str:
+        """That commands which do not name this ledger are about another one."""
+        usual, this = self.context.usual_ledger, self.context.ledger.url
+        if "://" not in usual and (not usual or Path(usual).resolve() == Path(this).resolve()):
+            return ""
+        if usual == this or ("://" not in usual and not Path(usual).exists()):
+            return ""
+        return "commands that do not say --ledger as this one did are about another ledger"
 
     def __enter__(self) -> Self:
         """Use as a context, closed at its end."""

@@ -72,8 +72,9 @@ def hold_words(run: int, hold: Hold) -> str:
 def hold_acts(run: int, hold: Hold) -> Iterator[StandingAct]:
     """What helps against a hold, besides going on."""
     if hold.cause is HoldCause.BUDGET_SPENT:
-        resume, command = f"/v1/runs/{run}/resume", f"quire resume {run} --budget {enough_money(hold.fields)}"
-        yield StandingAct("Raise its budget", command, post=resume, asks_budget=True)
+        command = f"quire resume {run} --budget {enough_money(hold.fields)}"
+        post = f"/v1/runs/{run}/resume"
+        yield StandingAct("Raise its budget", command, post=post, asks_budget=True)
     if hold.cause is HoldCause.WALLET_EMPTY:
         command = f"quire wallet credit {hold.fields['wallet']} {enough_money(hold.fields)}"
         yield StandingAct("Credit the wallet", command, "/spend#wallets")

@@ -150,9 +150,9 @@ def fund_run(
 
 
 def _refuse_too_little(tx: Transaction, known: RunFunds, budget: int) -> None:
-    """Whoever gives a run that its budget holds no more than it has meant more."""
+    """Whoever gives a run that its budget holds less than it has meant more, not in all."""
     for hold in tx.holds.holds_of_run(known.run_id):
-        if hold.cause is HoldCause.BUDGET_SPENT and budget <= (known.budget or 0):
+        if hold.cause is HoldCause.BUDGET_SPENT and budget < (known.budget or 0):
             raise UsageError(
                 f"run {known.run_id} is held with a budget of {dollars(known.budget or 0)}"
                 " already; --budget says what it may spend in all, what it has spent included",
