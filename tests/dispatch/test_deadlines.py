@@ -6,7 +6,7 @@ from tests.world import World, sentences
 
 Worlds = Callable[..., World]
 
-LATE = 2.0  # seconds, within which even a busy machine answers what is answered at once
+LATE = 2.0  # seconds; where a busy machine takes longer, more than one call goes again
 
 
 def test_a_call_past_its_deadline_goes_again(world: Worlds) -> None:
@@ -16,7 +16,8 @@ def test_a_call_past_its_deadline_goes_again(world: Worlds) -> None:
 
     ended = here.run(pack_size=1, concurrency=1, call_timeout=LATE).progress()
 
-    assert (ended.done, ended.resent, here.model.calls) == (3, 1, 4)
+    assert (ended.done, here.model.calls) == (3, 3 + ended.resent)
+    assert ended.resent >= 1
     assert ended.presumed_pico > 0
 
 
@@ -28,6 +29,6 @@ def test_a_late_call_says_how_long_it_was_waited_for(world: Worlds) -> None:
     run = here.run(call_timeout=LATE)
 
     (request,) = here.engine.queries.requests(run.id)
-    late, answered = here.engine.queries.exchange(request.id).attempts
+    late, *_, answered = here.engine.queries.exchange(request.id).attempts
     assert late.error == f"no answer within {LATE:g} s"
     assert answered.error is None

@@ -118,11 +118,12 @@ def test_a_call_that_never_answers_is_lost_and_sent_again(world: Worlds) -> None
     here.ingest(sentences(5))
     here.model.script = ["hang=1"]
 
-    run = here.run(pack_size=5, call_timeout=3.0)  # above what a busy machine takes
+    run = here.run(pack_size=5, call_timeout=2.0)
 
-    assert here.model.packs == [5, 5]
-    assert run.progress().done == 5
-    assert run.progress().presumed_pico > 0
+    ended = run.progress()
+    assert here.model.packs == [5] * (1 + ended.resent)  # a busy machine may lose more than one
+    assert (ended.done, ended.resent >= 1) == (5, True)
+    assert ended.presumed_pico > 0
 
 
 def test_a_late_answer_counts_if_the_task_is_still_open(world: Worlds) -> None:
