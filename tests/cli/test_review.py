@@ -87,6 +87,23 @@ def test_a_person_decides_with_single_keys(run: int, terminal: Terminal) -> None
         assert edited["review"] == "edited"
 
 
+def test_an_answer_that_came_while_another_was_shown_is_not_approved_unseen(
+    run: int, terminal: Terminal
+) -> None:
+    terminal.expect("▌ Block 0")
+    with open_engine(None) as engine:
+        engine.get(run).rerun("extract")
+        engine.get(run).wait()
+
+    terminal.press("a")
+    terminal.expect("changed; look at it again")
+    assert decisions(run) == []
+    terminal.press("a")
+    terminal.expect("is approved")
+    terminal.press("q")
+    terminal.expect("1 decision; 5 left")
+
+
 def test_after_an_undo_the_item_that_was_decided_about_is_shown(terminal: Terminal) -> None:
     for keys, shown in (
         ("", "▌ Block 0"),

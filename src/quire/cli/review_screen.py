@@ -117,7 +117,7 @@ class ReviewScreen:
         self._place = max(0, self._place + places)
 
     def _approve(self, item: ReviewItem) -> None:
-        self._review.approve(item.task_id, self._who)
+        self._review.approve(item.task_id, self._who, seen=item.result_id)
         self._leave_item(item, "approved")
 
     def _skip(self, item: ReviewItem) -> None:
@@ -140,7 +140,7 @@ class ReviewScreen:
             if typed:
                 data[view.name] = _typed_value(view, typed)
         try:
-            self._review.edit(item.task_id, data, self._who)
+            self._review.edit(item.task_id, data, self._who, seen=item.result_id)
         except UsageError as error:
             self._refused[item.task_id] = data
             self._said = f"{error}\n`e` goes on with what you typed"
@@ -151,7 +151,7 @@ class ReviewScreen:
         cost = cost_text(item.reject_cost, simulated=self._simulated)
         note = read_line(f"what is wrong? (asked again, {cost}; empty leaves): ")
         if note.strip():
-            self._review.reject(item.task_id, note, self._who)
+            self._review.reject(item.task_id, note, self._who, seen=item.result_id)
             self._leave_item(item, "rejected and asked again")
 
     def _undo(self, item: ReviewItem) -> None:

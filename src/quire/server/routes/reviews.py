@@ -187,13 +187,14 @@ def edit_item(
     command: CommandId = None,
 ) -> DecisionResultBody:
     """Put data in the place of a result; the gates of its stage must take it."""
-    who, data = reviewer_name(principal, body.who), body.data
+    who, data, seen = reviewer_name(principal, body.who), body.data, body.result
     if body.changes is not None:
         if data is not None:
             raise UsageError("send the whole data, or the changes; not both")
-        before = engine.review.item(task).data
-        data = {**(before if isinstance(before, Mapping) else {}), **body.changes}
-    decided = engine.review.edit(task, data, who, note=body.note, command=command, seen=body.result)
+        item = engine.review.item(task)
+        data = {**(item.data if isinstance(item.data, Mapping) else {}), **body.changes}
+        seen = item.result_id if seen is None else seen  # the rest of it is of that answer
+    decided = engine.review.edit(task, data, who, note=body.note, command=command, seen=seen)
     return DecisionResultBody.model_validate(decided)
 
 
