@@ -302,6 +302,9 @@ def test_a_sample_is_marked_in_a_terminal_and_gone_on_with(
         ("topic", 0, 1),
     ]
     assert "3 of 3 marked" in quire(*asked, "--report").stdout
+    assert "3 of 3 marked" in quire("audit", run, "--report").stdout  # the newest
+    other = quire("audit", run, "--report", "--sample", 4, code=2).stderr
+    assert "is drawn yet; --sample 3 --tolerance 0.4 is" in other
 
 
 def test_where_enough_is_known_b_goes_back_and_what_is_missed_stays_missed(

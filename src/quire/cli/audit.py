@@ -32,6 +32,9 @@ SAID = {
 }
 
 
+SAMPLE, TOLERANCE = 200, 0.02
+
+
 class AskedSample(NamedTuple):
     """Which sample is meant: the same words are the same audit."""
 
@@ -40,13 +43,18 @@ class AskedSample(NamedTuple):
     stage: str | None
     seed: int
 
+    @property
+    def is_unsaid(self) -> bool:
+        """Whether nothing but perhaps a stage was said."""
+        return self == AskedSample(SAMPLE, TOLERANCE, self.stage, 0)
+
 
 def audit(
     context: typer.Context,
     run: RunNumber = None,
     *,
-    sample: Annotated[int, option("N", "How many results.", min=1)] = 200,
-    tolerance: Annotated[float, option("SHARE", "Wrong values that are good enough.")] = 0.02,
+    sample: Annotated[int, option("N", "How many results.", min=1)] = SAMPLE,
+    tolerance: Annotated[float, option("SHARE", "Wrong values that are good enough.")] = TOLERANCE,
     stage: OnlyStage = None,
     seed: Annotated[int, option("N", "Which sample; the same draws the same.", min=0)] = 0,
     who: Reviewer = None,
@@ -57,6 +65,7 @@ def audit(
     """Mark a random sample of results, field by field: y right, n wrong, u unsure, b back, q quit.
 
     The same command goes on where it was left. Model, critics and decisions are not shown.
+    --report without --sample shows the newest audit.
     """
     with engine_and_run(context, run) as (engine, number):
         asked = AskedSample(sample, tolerance, stage, seed)
@@ -81,13 +90,16 @@ def _open_audit(
     words = asked._asdict()
     if draws:
         return engine.review.start_audit(run, **words, who=who)
-    head = engine.review.find_audit(run, **words)
-    if head is None:
-        raise UsageError(
-            f"no such sample of run {run} is drawn yet",
-            "mark one in a terminal, or add --yes to draw it now",
-        )
-    return head
+    if head := engine.review.find_audit(run, **words):
+        return head
+    drawn = [it for it in engine.review.audits(run) if asked.stage in (None, it.stage)]
+    if drawn and asked.is_unsaid:
+        return drawn[-1]
+    said = "".join(f"; --sample {it.size} --tolerance {it.tolerance:g} is" for it in drawn[-1:])
+    raise UsageError(
+        f"no such sample of run {run} is drawn yet{said}",
+        "mark one in a terminal, or add --yes to draw it now",
+    )
 
 
 def _json_head(report: AuditReport) -> dict[str, object]:

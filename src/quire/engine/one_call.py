@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike, fspath
 
+from quire.domain.errors import UsageError
 from quire.engine.engine import Engine, open_engine
 from quire.engine.forecasts import Plan
 from quire.engine.foreign_values import Cell, ForeignRows, Said
@@ -72,6 +73,11 @@ def _engine(store: Store) -> Iterator[Engine]:
     if isinstance(store, Engine):
         yield store
         return
+    if not isinstance(store, str | PathLike | None):
+        raise UsageError(
+            f"store is a file, postgresql://… or what quire.open gave, not {type(store).__name__}",
+            "behind a server, files are asked about by ingest() and run()",
+        )
     with open_engine(None if store is None else fspath(store)) as engine:
         if new := engine.new_ledger_words:
             _log.warning("%s", new)
