@@ -302,8 +302,15 @@ def test_a_sample_is_marked_in_a_terminal_and_gone_on_with(
         ("topic", 0, 1),
     ]
     assert "3 of 3 marked" in quire(*asked, "--report").stdout
-    assert "3 of 3 marked" in quire("audit", run, "--report").stdout  # the newest
+
+
+def test_a_report_without_words_is_of_the_newest_audit(quire: Quire, run: int) -> None:
+    quire("audit", run, "--sample", 3, "--tolerance", 0.4, "--yes", "--as", "Ada")
+
+    newest = quire("audit", run, "--report").stdout
     other = quire("audit", run, "--report", "--sample", 4, code=2).stderr
+
+    assert "0 of 3 marked" in newest
     assert "is drawn yet; --sample 3 --tolerance 0.4 is" in other
 
 

@@ -347,8 +347,9 @@ def test_one_call_opens_the_store_that_it_names(tmp_path: Path, monkeypatch: Any
     assert named["urgency"].equals(usual["urgency"])
     assert (tmp_path / "quire.db").exists()
     assert planned.answered.blocks == 2
-    with pytest.raises(UsageError, match="not RemoteWorkbench"):
-        quire.extract(frame, Ticket, store=quire.connect("http://127.0.0.1:9"), **said)
+    said["store"] = object()
+    with pytest.raises(UsageError, match=r"what quire\.open gave, not object"):
+        quire.extract(frame, Ticket, **said)
 
 
 def test_pandas_and_polars_have_it_as_an_accessor(tmp_path: Path) -> None:
