@@ -53,7 +53,7 @@ def die(warm: list[str], here: Rehearsed, clock: PacedClock, run: int, point: st
         return subprocess.run([*command, ""], timeout=PATIENCE, check=False).returncode
 
 
-@pytest.mark.parametrize("kind", ["control", "ecc"])
+@pytest.mark.parametrize("kind", ["ecc", "control"])
 def test_a_pilot_that_is_killed_and_started_again_adds_up(
     here: Rehearsed, clock: PacedClock, warm: list[str], tmp_path: Path, kind: str
 ) -> None:
