@@ -28,6 +28,7 @@ from quire.kits.judge.metrics import Score
 from quire.kits.judge.randomization import sample_seeds
 from tests.kits.judge.examples import experiment
 from tests.kits.judge.fake_run import FakeRun
+from tests.kits.judge.own_figures import mean_of_sums
 from tests.kits.judge.own_statistics import alpha, alpha_apart, holm, student, two_sided_p
 
 SAMPLES = 6
@@ -361,23 +362,24 @@ def test_what_stands_out_among_many_is_what_holms_procedure_rejects() -> None:
     assert alone > sum(bool(item.stands_out) for item in found) > at_once > 0
 
 
-def test_levels_are_figures_of_the_scores() -> None:
+def test_levels_are_figures_of_the_scores_with_intervals_over_samples() -> None:
     rows = arm(1)
 
     levels = compare_experiments([rows, arm(2)]).levels
 
-    for level in levels:
-        if level.experiment == "arm-1" and level.question not in ("spread", *ALPHAS):
-            own = answers(rows, level.model)
-            values = [value(level.question, row, 4) for row in own.values()]
-            known = [item for item in values if item is not None]
-            wanted = np.mean(known)
-            if level.question == "accuracy_above_chance":
-                chance = np.mean([len(row["decoded_scores"]) == 1 for row in own.values()
-                                  if row["decoded_scores"]]) / 4  # fmt: skip
-                wanted = (wanted - chance) / (1 - chance)
-            assert level.figure.value == pytest.approx(wanted)
-            assert level.figure.observations == len(known)
+    own = [level for level in levels if level.experiment == "arm-1"]
+    for level in (item for item in own if item.question not in ("spread", *ALPHAS)):
+        sums: dict[int, list[float]] = {}
+        for (seed, _), row in answers(rows, level.model).items():
+            if (counted := value(level.question, row, 4)) is not None:
+                sums.setdefault(seed, []).append(counted)
+        totals, counts = (np.array([of(item) for item in sums.values()]) for of in (sum, len))
+        wanted = list(mean_of_sums(totals, counts))
+        if level.question == "accuracy_above_chance":
+            named = [len(row["decoded_scores"]) for row in answers(rows, level.model).values()]
+            chance = named.count(1) / sum(map(bool, named)) / 4
+            wanted[:3] = [(end - chance) / (1 - chance) for end in wanted[:3]]  # type: ignore[operator]
+        assert list(level.figure) == pytest.approx(wanted, abs=1e-6), level
 
 
 def test_pairs_differ_in_one_setting_and_who_is_in_none_is_held_to_the_first() -> None:
