@@ -68,6 +68,11 @@ function openAudit(root) {
 
   const marksHere = () => Object.fromEntries(fields().map((field) => [field.dataset.field, markOf(field)]).filter(([, mark]) => mark));
 
+  // Marks can be given where an item is open.
+  function lightMarks() {
+    for (const button of root.querySelectorAll("[data-act]")) if (MARKS.has(button.dataset.act)) button.disabled = !article();
+  }
+
   // Shows what was marked here before the page was closed, and not sent.
   function restore() {
     const kept = drafts.marks(article().dataset.no);
@@ -99,6 +104,7 @@ function openAudit(root) {
     if (!next) return;
     changed = false;
     place.replaceChildren(next);
+    lightMarks();
     restore();
     point(fields().findIndex((field) => !markOf(field)));
     next.focus({ preventScroll: true });
@@ -126,6 +132,7 @@ function openAudit(root) {
     words.append(again, ".");
     box.append(words);
     place.replaceChildren(box);
+    lightMarks();
     changeQuery({ no: null });
   }
 
@@ -233,6 +240,7 @@ function openAudit(root) {
     await reviewer.known();
     for (const { no, marks } of drafts.unsent()) if (!reviewer.unknown) post(no, marks);
     const first = article();
+    lightMarks();
     if (first) {
       restore();
       articles.set(Number(first.dataset.no), Promise.resolve(first));
