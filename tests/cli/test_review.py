@@ -117,6 +117,16 @@ def test_after_an_undo_the_item_that_was_decided_about_is_shown(terminal: Termin
         terminal.expect(shown)
 
 
+def test_who_rejects_is_told_what_asks_again_where_nobody_works(terminal: Terminal) -> None:
+    for keys, shown in (
+        ("r", "what is wrong?"),
+        ("It names nobody.\n", "is rejected and asked again"),
+        ("q", "`quire attach 1` asks again what was rejected, and so does `quire work`"),
+    ):
+        terminal.press(keys)
+        terminal.expect(shown)
+
+
 def test_what_cannot_be_edited_so_is_told_and_the_item_stays(run: int, terminal: Terminal) -> None:
     terminal.expect("6 left")
     terminal.press("e")

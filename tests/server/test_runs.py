@@ -24,7 +24,7 @@ def test_a_run_goes_from_a_plan_to_an_export(tmp_path: Path, ledger_url: str) ->
     assert (status["state"], status["done"], status["failed"]) == ("finished", 12, 0)
     assert len(lines) == 12
     assert json.loads(lines[0])["user_defined"]["status"] == "accepted"
-    assert table.headers["content-disposition"] == f'attachment; filename="run-{run}.csv"'
+    assert table.headers["content-disposition"] == f'attachment; filename="run_{run}.csv"'
     assert len(table.text.splitlines()) == 13
 
 

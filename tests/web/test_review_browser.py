@@ -117,6 +117,9 @@ def test_one_of_many_decisions_is_taken_back_under_decisions(tmp_path: Path, pag
     with serve_site(tmp_path, workers=0) as site:
         open_review(page, site, "Ann")
         page.get_by_role("button", name="Decide about all of these").click()
+        page.locator("#bulk-filter").fill("text=nowhere")
+        expect(page.get_by_role("button", name="Reject 0", exact=True)).to_be_disabled()
+        page.locator("#bulk-filter").fill("")
         page.get_by_role("button", name="Approve 3").click()
         page.get_by_text("3 approved; each can be taken back").get_by_role("link").click()
         page.get_by_role("button", name=f"Undo the decision about #{tasks[1]}").click()

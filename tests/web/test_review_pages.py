@@ -202,6 +202,7 @@ def test_decisions_say_who_when_before_and_after(tmp_path: Path) -> None:
     with open_ledger_of(tmp_path) as engine:
         data = record_of(engine, tasks[0])
         engine.review.edit(tasks[0], {**data, "party": "Landlord"}, "Ann", note="as it says")
+        engine.review.edit(tasks[0], {**data, "words": 3}, "Bo")
 
     with open_site(tmp_path) as client:
         page = client.get("/runs/1/decisions").text
@@ -212,6 +213,8 @@ def test_decisions_say_who_when_before_and_after(tmp_path: Path) -> None:
     assert "as it says" in page
     assert "Landlord" in page
     assert "Nobody has decided" in other
+    assert re.findall('data-undo="([0-9]+)"', page) == ["2"]  # the other was overtaken, and says so
+    assert page.count(">overtaken<") == 1
 
 
 def test_numbers_that_no_ledger_holds_are_refused(tmp_path: Path) -> None:

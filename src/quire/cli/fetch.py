@@ -22,7 +22,7 @@ def fetch(
         str | None,
         option(
             "FILE",
-            "Where to; its ending says the format. By default run-RUN.jsonl.",
+            "Where to; its ending says the format. By default run_RUN.jsonl.",
             "--output",
             "-o",
         ),
@@ -37,7 +37,7 @@ def fetch(
     """
     from quire.client import connect, fetch_export
 
-    path = output or f"run-{run}.jsonl"
+    path = output or f"run_{run}.jsonl"
     found = connect(server, os.environ.get(TOKEN) or None).get(run)
     copy = fetch_export(found, server, path, only, stage)
     counts = ", ".join(f"{count:,} {status}" for status, count in copy.rows.items()) or "no rows"

@@ -61,11 +61,21 @@ def review(
                 note("no terminal to press keys in: this is the inbox")
             _list_inbox(engine.review.inbox(number, wanted, limit=limit), as_json)
         else:
-            from quire.cli.review_screen import ReviewScreen
+            _show_screen(engine, number, reviewer_name(engine, who), wanted)
 
-            decided = ReviewScreen(engine, number, reviewer_name(engine, who), wanted).show()
-            left = engine.review.counts(number).left
-            say(f"\n{quantity(decided, 'decision')}; {left:,} left in run {number}")
+
+def _show_screen(engine: "Engine", run: int, who: str, chosen: InboxFilter) -> None:
+    """Let a person decide by keys; at the end, how many are left, and what asks again."""
+    from quire.cli.review_screen import ReviewScreen
+
+    screen = ReviewScreen(engine, run, who, chosen)
+    decided, left = screen.show(), engine.review.counts(run).left
+    say(f"\n{quantity(decided, 'decision')}; {left:,} left in run {run}")
+    if screen.to_ask_again and not engine.workers(RunId(run)):
+        note(
+            f"no worker is there: `quire attach {run}` asks again what was rejected,"
+            " and so does `quire work`"
+        )
 
 
 def reviewer_name(engine: "Engine", typed: str | None) -> str:

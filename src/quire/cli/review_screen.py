@@ -50,6 +50,7 @@ class ReviewScreen:
         self._next: str | None = ""
         self._place = 0
         self._decided: list[int] = []  # tasks, the last one last
+        self._rejected: set[int] = set()  # of these
         self._refused: dict[int, dict[str, Json]] = {}  # edits that the gates did not take
         self._said = ""
 
@@ -68,6 +69,11 @@ class ReviewScreen:
         finally:
             self._review.give_back(self._who)
         return len(self._decided)
+
+    @property
+    def to_ask_again(self) -> int:
+        """How many results were rejected here, and are to be asked again."""
+        return len(self._rejected)
 
     def _open_item(self) -> ReviewItem | None:
         """The item at the place, held by this reviewer; what others hold is passed by."""
@@ -153,10 +159,12 @@ class ReviewScreen:
         if note.strip():
             self._review.reject(item.task_id, note, self._who, seen=item.result_id)
             self._leave_item(item, "rejected and asked again")
+            self._rejected.add(item.task_id)
 
     def _undo(self, item: ReviewItem) -> None:
         task = self._decided[-1] if self._decided else item.task_id
         self._review.undo(task, self._who)
+        self._rejected.discard(task)
         if self._decided:
             self._decided.pop()
         if task not in self._tasks:

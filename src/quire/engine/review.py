@@ -206,6 +206,13 @@ class ReviewAdmin:
         more = str(found[-1].id) if len(found) == limit else None
         return DecisionPage(decisions=tuple(found), next=more)
 
+    def undoable(self, decisions: Sequence[ReviewDecision]) -> set[int]:
+        """Those of some decisions that are the last about their task, and can be taken back."""
+        tasks = {decision.task_id for decision in decisions}
+        with self._context.ledger.snapshot() as tx:
+            last = tx.reviews.last_decisions(sorted(tasks))
+        return {decision.id for decision in decisions} & last
+
     def list_decisions(
         self, run: int, *, task: int | None = None, limit: int
     ) -> list[ReviewDecision]:

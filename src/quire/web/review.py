@@ -220,6 +220,7 @@ def show_decisions(
 ) -> HTMLResponse:
     """Show what people decided: who, when, before and after."""
     page = engine.review.decisions(run, task=task, after=cursor, limit=LINES)
+    undoable = engine.review.undoable(page.decisions)
     return render(
         request,
         "decisions.html",
@@ -229,16 +230,17 @@ def show_decisions(
         decisions=[_decision_view(decision) for decision in page.decisions],
         next=page.next,
         cursor=cursor,
-        bulks=_newest_of_bulks(page.decisions),
+        bulks=_newest_of_bulks(page.decisions, undoable),
+        undoable=undoable,
         may_decide=principal.role >= AccessRole.REVIEWER,
     )
 
 
-def _newest_of_bulks(decisions: Sequence[ReviewDecision]) -> set[int]:
-    """Of what was decided at once, the newest decision on a page that stands."""
+def _newest_of_bulks(decisions: Sequence[ReviewDecision], undoable: set[int]) -> set[int]:
+    """Of what was decided at once, the newest decision on a page that can be taken back."""
     newest: dict[int, int] = {}
     for decision in decisions:
-        if decision.bulk is not None and decision.undone_by is None:
+        if decision.bulk is not None and decision.id in undoable:
             newest.setdefault(decision.bulk, decision.id)
     return set(newest.values())
 

@@ -113,6 +113,10 @@ class Reviews(Table):
         """The newest decision about a task that was not taken back."""
         return self._one(lambda row: int(row[0]), "last_decision", task=task)
 
+    def last_decisions(self, tasks: Sequence[TaskId]) -> set[int]:
+        """Of each of some tasks the newest decision that was not taken back."""
+        return set(self._column("last_decisions", ids=list(tasks))) if tasks else set()
+
     def decision_to_undo(self, decision: int) -> UndoableDecision | None:
         """A decision by its number."""
         return self._one(UndoableDecision._make, "decision_to_undo", id=decision)

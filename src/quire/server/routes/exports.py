@@ -51,7 +51,7 @@ def export_run(
     return StreamingResponse(
         engine.export_streams.open(asked),
         media_type=MEDIA_TYPES[format],
-        headers={"Content-Disposition": f'attachment; filename="run-{run}.{format}"'},
+        headers={"Content-Disposition": f'attachment; filename="run_{run}.{format}"'},
     )
 
 

@@ -67,7 +67,7 @@ async function look(run) {
   sample.replaceChildren(...preview.sample.map(sampleLine));
   const [approve, reject, others] = buttons();
   approve.textContent = `Approve ${amount}`;
-  reject.textContent = `Reject ${amount}${cost.cost_usd === null ? "" : ` · asks again for about ${dollars(cost.cost_usd)}${simulated}`}`;
+  reject.textContent = `Reject ${amount}${!count || cost.cost_usd === null ? "" : ` · asks again for about ${dollars(cost.cost_usd)}${simulated}`}`;
   approve.disabled = reject.disabled = !count;
   others.hidden = count <= 5;
   others.disabled = false;

@@ -20,6 +20,12 @@ SELECT v.id FROM reviews v WHERE v.workspace_id = :workspace AND v.task_id = :ta
   AND NOT EXISTS (SELECT 1 FROM reviews u WHERE u.workspace_id = :workspace AND u.undoes = v.id)
 ORDER BY v.id DESC LIMIT 1
 
+-- name: last_decisions
+-- Of each of some tasks the newest decision that was not taken back.
+SELECT max(v.id) FROM reviews v WHERE v.workspace_id = :workspace AND v.task_id IN (:ids...) AND v.undoes IS NULL
+  AND NOT EXISTS (SELECT 1 FROM reviews u WHERE u.workspace_id = :workspace AND u.undoes = v.id)
+GROUP BY v.task_id
+
 -- name: decision_to_undo
 SELECT v.id, v.task_id, v.move, v.who, v.before_result_id, v.after_result_id, v.before_review, v.before_reviewer, v.before_reviewed_at, v.before_task,
     (SELECT u.id FROM reviews u WHERE u.workspace_id = :workspace AND u.undoes = v.id)
