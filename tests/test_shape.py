@@ -57,6 +57,8 @@ WITHDRAWN = re.compile(
 )
 KEPT_WORDS = {"strangers"}  # a column of batches, and a key of `quire batches --json`
 
+EACH = re.compile(r"each(?<![^\W_]each)_*\b")  # begins with letters, which are found quickly
+
 # Folders whose modules are slots: one file for each vendor, dialect, table, gate, format, command.
 SLOTS = {"providers", "rehearsal/vendor_apis", "ledger/tables", "gates", "sources", "export", "cli"}
 
@@ -69,7 +71,7 @@ def _trees() -> Iterator[None]:
     """What is read here is kept: to look for garbage in it takes longer than to read it."""
     gc.disable()
     yield
-    for kept in (_tree, _statements, _identifiers):
+    for kept in (_tree, _nodes, _statements, _identifiers):
         kept.cache_clear()
     gc.enable()
 
@@ -129,7 +131,7 @@ def test_a_loop_variable_is_named_by_the_thing() -> None:
     unnamed = [
         f"{_name(path)}:{line}"
         for path in _modules(*CODE)
-        if re.search(r"\b_*each_*\b", path.read_text())  # few files, and walking all takes seconds
+        if EACH.search(path.read_text())  # few files, and walking all takes seconds
         for name, line in _identifiers(path)
         if name.strip("_") == "each"
     ]
@@ -175,7 +177,7 @@ def test_every_name_that_a_docstring_quotes_exists() -> None:
     columns = re.findall(
         r"(\w+) (?:TEXT|INTEGER|BLOB|REAL)\b", "".join(migrations("sqlite").values())
     )
-    known = {name for path in _modules("src") for name in _defined_names(_tree(path))}
+    known = {name for path in _modules("src") for name in _defined_names(path)}
     unknown = [
         f"{_name(path)}:{line} {name}"
         for path in _modules("src")
@@ -189,7 +191,7 @@ def test_the_core_neither_opens_files_nor_prints() -> None:
     impure = [
         f"{_name(path)}:{node.lineno}"
         for path in _modules(*(f"src/quire/{package}" for package in PURE))
-        for node in ast.walk(_tree(path))
+        for node in _nodes(path)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in {"open", "print", "input"}
@@ -278,7 +280,7 @@ def _statements(path: Path) -> list[tuple[str, ast.AST]]:
 def _identifiers(path: Path) -> set[tuple[str, int]]:
     """Every name that something is given or used by, with its line."""
     found = set[tuple[str, int]]()
-    for node in ast.walk(_tree(path)):
+    for node in _nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add((node.name, node.lineno))
         elif isinstance(node, ast.Name):
@@ -302,9 +304,9 @@ def _unknown_names(path: Path, known: set[str]) -> Iterator[tuple[str, int]]:
                     yield name, getattr(node, "lineno", 1)
 
 
-def _defined_names(tree: ast.Module) -> Iterator[str]:
+def _defined_names(path: Path) -> Iterator[str]:
     """Functions and classes; keys and values, which the code has as texts."""
-    for node in ast.walk(tree):
+    for node in _nodes(path):
         match node:
             case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
                 yield node.name
@@ -328,6 +330,12 @@ def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text())
 
 
+@cache
+def _nodes(path: Path) -> list[ast.AST]:
+    """All that is written in it: to go through a tree takes as long as to read it."""
+    return list(ast.walk(_tree(path)))
+
+
 def _says_its_purpose(path: Path) -> bool:
     first, *rest = (ast.get_docstring(_tree(path)) or "").split("\n")
     return re.fullmatch(r"\S.+\.", first) is not None and (not rest or rest[0] == "")
@@ -337,7 +345,7 @@ def _swallows(path: Path) -> list[int]:
     """Lines of handlers that catch everything and do not raise it again."""
     return [
         node.lineno
-        for node in ast.walk(_tree(path))
+        for node in _nodes(path)
         if isinstance(node, ast.ExceptHandler)
         and _catches_everything(node.type)
         and not (isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None)
