@@ -145,6 +145,7 @@ def rerun(
     """Ask a stage and all after it again, and pay again; what comes before it stays.
 
     With --recipe the run stays as it is: a new one keeps its results of the stages before.
+    Of a changed experiment `quire judge run FILE --reuse RUN --from STAGE` begins such a run.
     """
     if not from_stage:
         raise UsageError("name the first stage to ask again: --from STAGE")
