@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from quire.kits.judge.agreement import Display, measure_agreement
 from quire.kits.judge.alpha_contrasts import (
+    ALL_MODELS,
     CHOICE_BY_PLACE,
+    MODEL_AGREEMENT,
     SELF_AGREEMENT,
     Alpha,
     compare_alphas,
@@ -35,6 +37,7 @@ EXPERIMENTS = 600
 MANY = 40_000  # samples that show the true value
 LEAST, MOST = 0.93, 0.97
 CHANCE = 0.018  # two standard errors of a share of so many experiments
+FEWER, FEWER_CHANCE = 200, 0.031  # the same, of figures that are slow to compute
 DESIGNS = [(10, 10, 0.0), (10, 10, 1.0), (30, 10, 1.0), (10, 40, 0.5)]  # samples, pieces, spread
 STAGES = 4
 EDGES = numpy.linspace(-1.5, 1.5, STAGES - 1)
@@ -374,3 +377,35 @@ def test_nothing_stands_out_where_nothing_differs(design: Design, paired: bool) 
         erring.append(any(item.stands_out for item in find_family(arms)))
 
     assert sum(erring) / len(erring) <= 0.05 + CHANCE
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_contrasts_of_agreement_between_models(design: Design, paired: bool) -> None:
+    """Two models, of which the second judges by lines, three in ten times, in one experiment."""
+    chance = numpy.random.default_rng(20)
+
+    def draw_arm(samples: int, rubrics: NDArray[numpy.float64], by_line: float) -> Alpha:
+        scores = []
+        for model, shift in (("a", 0.0), ("b", 0.8)):
+            drawn = _draw((samples, *design[1:]), chance, rubrics, shift)
+            lines = chance.random(drawn.stages.shape) < by_line * (model == "b")
+            other = chance.integers(1, STAGES + 1, drawn.stages.shape)
+            said = drawn._replace(stages=numpy.where(lines, other, drawn.stages)).scores()
+            scores += [score._replace(model=model) for score in said]
+        found = measure_alphas(scores, {}, range(samples), lines_drawn=False)
+        return found[MODEL_AGREEMENT, ALL_MODELS]
+
+    def draw(samples: int) -> list[Alpha]:
+        common, *own = chance.normal(size=(3, samples, 1)) / numpy.sqrt(2)
+        rubrics = [common + item if paired else item * numpy.sqrt(2) for item in own]
+        return [draw_arm(samples, *item) for item in zip(rubrics, (0.0, 0.3), strict=True)]
+
+    trials = [[alpha.figure.value or 0.0 for alpha in draw(100)] for _ in range(8)]
+    true = float(numpy.diff(numpy.mean(trials, axis=0))[0])
+    covered = []
+    for _ in range(FEWER):
+        one, other = draw(design[0])
+        covered.append(_covers(compare_alphas(other, one, paired=paired), true))
+
+    _check(covered, least=LEAST - FEWER_CHANCE + CHANCE, most=1.0)  # as of single models
