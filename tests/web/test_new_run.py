@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from quire.engine.examples import load_example
@@ -149,7 +150,14 @@ def test_the_plan_accounts_for_every_block(tmp_path: Path, page: Page) -> None:
         expect(page.locator("#plan-words")).to_contain_text(
             "2 blocks asked in 1 call · 1 block more says"
         )
-        expect(page.locator("#plan-why")).to_contain_text("were asked anew")
+        expect(page.locator("#plan-why")).to_contain_text("priced for what is left to ask")
+        alone = page.locator(".variant", has_text="one per call").first
+        expect(alone).to_contain_text("2 calls")  # of the same two blocks as the way beside it
+        rows = page.locator(".variant:has(input)")
+        prices = rows.locator(".number:not(.quiet)").all_inner_texts()
+        bars = rows.locator("rect").evaluate_all("all => all.map(one => one.width.baseVal.value)")
+        costs = [float(price.removeprefix("$")) for price in prices]
+        assert bars == pytest.approx([100 * cost / max(costs) for cost in costs], rel=0.1)
 
 
 def test_a_broken_schema_takes_its_plan_and_price_along(tmp_path: Path, page: Page) -> None:

@@ -120,6 +120,13 @@ class Plan:
         )
 
     @property
+    def forecast_to_ask(self) -> Forecast | None:
+        """Every way in which what is left of a schema could be asked; None: of a recipe, or all."""
+        if not self.order.recipe.is_single_schema or not self.to_ask.tasks:
+            return None
+        return self.stages[0].to_ask.forecast
+
+    @property
     def least_budget(self) -> int:
         """Picodollars that no budget may be below: the most that one call about one task may cost.
 

@@ -124,7 +124,7 @@ def _stage_json(stage: "StageForecast") -> dict[str, object]:
 def _answered_json(planned: "Plan") -> dict[str, object]:
     """What need not be asked again, and what the rest costs."""
     blocks, _, saved, repeated = planned.answered
-    asked = planned.to_ask
+    asked, left = planned.to_ask, planned.forecast_to_ask
     return {
         "answered": {
             "blocks": blocks,
@@ -139,5 +139,6 @@ def _answered_json(planned: "Plan") -> dict[str, object]:
             "cost_usd": asked.cost_usd,
             "high_usd": to_usd(asked.high),
             "least_budget_usd": to_usd(planned.least_budget),
+            "variants": [_variant_json(variant) for variant in left.variants] if left else [],
         },
     }

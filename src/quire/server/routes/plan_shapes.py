@@ -93,6 +93,9 @@ class AskedShape(AnswerShape):
     least_budget_usd: float = Field(
         description="Dollars that one call about one task may cost: a smaller budget sends none."
     )
+    variants: list[VariantShape] = Field(
+        description="Every way in which what is left could go; of a recipe, and of nothing, none."
+    )
 
 
 class SchemaPlanShape(AnswerShape):

@@ -244,7 +244,8 @@ async function plan() {
       const base = await api("POST", "/v1/plans", { ...wanted, policy: policy(null) });
       if (mine !== asked) return;
       madeOf = about;
-      variants = (base.variants ?? []).map((one) => ({ ...one, batch_from: base.batch_from }));
+      const left = base.asked.variants; // of what was not answered before
+      variants = (left.length ? left : base.variants ?? []).map((one) => ({ ...one, batch_from: base.batch_from }));
       const route = query().get("route");
       chosenVariant = variants.find((one) => one.name === (query().get("variant") ?? "")) ?? variants.find((one) => route && (route === "batch") === one.batched_requests > 0 && one.name.startsWith("packed")) ?? variants.find((one) => one.name === base.recommended) ?? null;
       showVariants(base);
@@ -284,8 +285,11 @@ function showVariants(base) {
       element("span", { class: "quiet number" }, count(one.requests, "call")), element("span", { class: "quiet number" }, duration(one)));
   }));
   const why = [];
-  if (base.recommended && variants.length > 1) why.push(`${base.recommended} is recommended: it costs the least ${base.recommended.includes("batch") ? "of all" : "without waiting for a batch"}, ${base.saving_percent} % less than one call for each ${base.per ?? "block"}`);
-  if (variants.length > 1 && (base.answered.blocks || base.answered.repeated)) why.push("the ways that are not chosen are priced as if every block were asked anew");
+  const alone = variants.find((one) => !one.batched_requests && one.name.startsWith("one per call"))?.cost_usd;
+  const taken = variants.find((one) => one.name === base.recommended)?.cost_usd;
+  const saved = alone && taken !== undefined ? Math.round(1000 * (alone - taken) / alone) / 10 : 0;
+  if (base.recommended && variants.length > 1) why.push(`${base.recommended} is recommended: it costs the least ${base.recommended.includes("batch") ? "of all" : "without waiting for a batch"}, ${saved} % less than one call for each ${base.per ?? "block"}`);
+  if (variants.length > 1 && (base.answered.blocks || base.answered.repeated)) why.push("all ways are priced for what is left to ask");
   if (base.route?.problem) why.push(base.route.problem);
   if (base.oversized) why.push(`${count(base.oversized, "block")} cannot fit the model's window`);
   if (base.stages) why.push(base.stages.map((stage) => `${stage.stage}: ${count(stage.calls, "call")}, ${dollars(stage.cost_usd)}`).join(" · "));
@@ -307,9 +311,10 @@ function showAsked(exact) {
   if (!exact.asked.tasks) at("plan-why").textContent = "All of it was answered before: starting asks nothing, and costs nothing.";
   const row = document.querySelector(".variant:has(:checked)");
   if (!row || !exact.asked.tasks) return;
-  const [price, calls] = row.querySelectorAll(".number");
-  price.textContent = dollars(exact.asked.cost_usd);
-  calls.textContent = count(exact.asked.calls, "call");
+  // what earlier runs taught of the chosen way holds for the others, too: the bars compare one job
+  const factor = chosenVariant?.cost_usd ? exact.asked.cost_usd / chosenVariant.cost_usd : 1;
+  document.querySelectorAll(".variant:has(input)").forEach((other, place) => { other.querySelector(".number").textContent = dollars(variants[place].cost_usd * factor); });
+  row.querySelectorAll(".number")[1].textContent = count(exact.asked.calls, "call");
 }
 
 function showButtons() {
