@@ -212,8 +212,8 @@ def jensen_shannon(one: Any, other: Any) -> float:
     return entropy(mixed) - (entropy(one) + entropy(other)) / 2
 
 
-def _divergence(a: Any, b: Any, n: int) -> Row:
-    whole, other, m = a.sum(0), b.sum(0), len(a) + len(b)
+def _divergence(a: Any, b: Any, n: int, m: int) -> Row:
+    whole, other = a.sum(0), b.sum(0)
     value = jensen_shannon(whole, other)
     sides = ([jensen_shannon(whole - row, other) for row in a],
              [jensen_shannon(whole, other - row) for row in b])  # fmt: skip
@@ -236,7 +236,8 @@ def pairs(t: Tables) -> Found:
     for one, other in combinations(t.models, 2):
         ours, theirs = t.of(t.answered, one), t.of(t.answered, other)
         n = len(ours) + len(theirs)
-        row = _divergence(_masses(ours, t.size), _masses(theirs, t.size), n)
+        m = len({*ours[SAMPLE], *theirs[SAMPLE]})  # both may have a part in one
+        row = _divergence(_masses(ours, t.size), _masses(theirs, t.size), n, m)
         yield ("pairs", "divergence", one, other, None), row
         yield ("pairs", "matched_delta", one, other, None), _delta(ours, theirs, t.size)
     every = t.frames["verdicts"]

@@ -94,6 +94,28 @@ def test_files_say_what_differs_and_stay_as_they_are(tmp_path: Path) -> None:
     assert read.evidence == base.evidence
 
 
+def test_a_file_that_extends_another_is_swept_as_it_is_itself(tmp_path: Path) -> None:
+    write(tmp_path, TOML)
+    (tmp_path / "own").mkdir()
+    path = tmp_path / "own" / "e2.toml"
+    path.write_text('extends = "../experiment.toml"\nexperiment_tag = "e2"\nsamples = 5\n')
+
+    paths = write_family(path, parse_variations(["scale_size=3,5"]), tmp_path / "sweep")
+
+    read = [read_experiment(path) for path in paths]
+    assert [item.experiment_tag for item in read] == ["e2.3", "e2.5"]
+    assert {(item.family, item.samples, item.seed) for item in read} == {("e2", 5, 7)}
+    assert read[0].evidence == read_experiment(tmp_path / "experiment.toml").evidence
+
+
+def test_files_that_extend_each_other_in_a_circle_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, f'extends = "other.toml"\n{TOML}')
+    (tmp_path / "other.toml").write_text('extends = "experiment.toml"\n')
+
+    with pytest.raises(RecipeInvalid, match="which extends this file"):
+        read_experiment(path)
+
+
 def test_mistakes_stand_in_the_file_that_made_them_each_once(tmp_path: Path) -> None:
     path = write(tmp_path, f"sampels = 3\n{TOML}")
 

@@ -253,6 +253,11 @@ def test_what_must_be_known_first_stands_first(folder: Path) -> None:
     assert "1 of 2 bundles hold pieces with different truths" in shared
     assert "criticised it, too, so that what critics say here is a self-assessment" in own
     assert "self-assessment" not in shared
+    assert own.count("Whoever wrote a rubric or a verdict criticised it") == 4
+    assert shared.count("other/c criticised every rubric and every verdict") == 2
+    assert ">truth by experts<" in own
+    assert ">windows us, fr<" in own
+    assert ">rubric first<" in own
     for choice in ("bundles of 2, window round robin", "rubric given", "critic other/c",
                    "evidence first", "temperature 0.5", "max_tokens 2000"):  # fmt: skip
         assert f">{choice}<" in shared

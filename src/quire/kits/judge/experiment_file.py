@@ -106,11 +106,8 @@ _SCALE_RULES = {"label": TEXT, "criteria": list_of(TEXT, "a list of texts, none 
 
 def read_experiment(path: Path) -> Experiment:
     """Read an experiment with all of its evidence; paths in a file start from its own folder."""
-    own = read_toml(path)
-    base = _read_base(own)
-    sources = [own, *([base] if base else [])]
-    body = {**(base.body if base else {}), **own.body}
-    body.pop(EXTENDS, None)
+    sources = read_sources(path)
+    body = merge_bodies(sources)
     mistake_log = MistakeLog()
     folders = {name: file.path.parent for file in reversed(sources) for name in file.body}
     reader = _ExperimentReader(body, mistake_log, folders)
@@ -143,18 +140,28 @@ def read_toml(path: Path) -> TomlFile:
         raise _refusal(path, f"not usable TOML: {error}"[:200]) from None
 
 
-def _read_base(own: TomlFile) -> TomlFile | None:
-    """The file that another one extends: what that one does not say stands here."""
-    name = own.body.get(EXTENDS)
-    if name is None:
-        return None
-    line = find_lines(own.text).line((EXTENDS,))
-    if not isinstance(name, str) or not name.strip():
-        raise _refusal(own.path, f"{EXTENDS} must be the path of an experiment's file", line)
-    base = read_toml(own.path.parent / name)
-    if EXTENDS in base.body:
-        raise _refusal(own.path, f"{EXTENDS} {name}, which extends a file itself; name that", line)
-    return base
+def read_sources(path: Path) -> list[TomlFile]:
+    """A file and those that it extends, its own first: what it does not say stands in them."""
+    sources = [read_toml(path)]
+    while (name := sources[-1].body.get(EXTENDS)) is not None:
+        own = sources[-1]
+        line = find_lines(own.text).line((EXTENDS,))
+        if not isinstance(name, str) or not name.strip():
+            raise _refusal(own.path, f"{EXTENDS} must be the path of an experiment's file", line)
+        base = own.path.parent / name
+        if base.resolve() in [source.path.resolve() for source in sources]:
+            raise _refusal(own.path, f"{EXTENDS} {name}, which extends this file", line)
+        sources.append(read_toml(base))
+    return sources
+
+
+def merge_bodies(sources: Sequence[TomlFile]) -> dict[str, Json]:
+    """What files that extend each other say together, the first above the others."""
+    merged: dict[str, Json] = {}
+    for source in reversed(sources):
+        merged |= source.body
+    merged.pop(EXTENDS, None)
+    return merged
 
 
 def _place_mistakes(

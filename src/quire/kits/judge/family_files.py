@@ -11,7 +11,13 @@ from typing import NamedTuple
 
 from quire.domain.data import Json
 from quire.domain.errors import FileMistake, Mistake, RecipeInvalid, UsageError
-from quire.kits.judge.experiment_file import EXTENDS, SETTINGS, read_experiment, read_toml
+from quire.kits.judge.experiment_file import (
+    EXTENDS,
+    SETTINGS,
+    merge_bodies,
+    read_experiment,
+    read_sources,
+)
 from quire.recipes.setting_rules import unknown_message
 
 MOST = 200  # experiments of a family
@@ -64,9 +70,7 @@ def write_family(base: Path, variations: Sequence[Variation], folder: Path) -> l
 
     A file that says the same already is left as it is, so that a sweep can be chosen_values again.
     """
-    body = read_toml(base).body
-    if EXTENDS in body:
-        raise UsageError(f"{base} extends a file itself; sweep that one")
+    body = merge_bodies(read_sources(base))
     chosen = [*product(*(item.values for item in variations))]
     if not 2 <= len(chosen) <= MOST:
         raise UsageError(f"a sweep has 2 to {MOST} experiments; this would be {len(chosen)}")

@@ -204,7 +204,8 @@ class _Measure:
         if one == other:
             return Estimate(0.0, 0.0, 0.0, len(first)) if first else Estimate(None)
         masses, others = (_clusters(group, self._mass) for group in (first, second))
-        return estimate_contrast(masses, others, divergence, len(first) + len(second))
+        found = estimate_contrast(masses, others, divergence, len(first) + len(second))
+        return found._replace(clusters=len({score.sample for score in (*first, *second)}))
 
     def delta(self, scores: Sequence[Score], pair: tuple[str, str]) -> Delta:
         """The first model of a pair against the second."""

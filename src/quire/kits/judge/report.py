@@ -12,7 +12,7 @@ from quire.engine import render_head, render_page
 from quire.kits.judge.chart_drawing import Drawing, draw, require_matplotlib
 from quire.kits.judge.charts import charts_of
 from quire.kits.judge.evidence_section import evidence_section
-from quire.kits.judge.experiment import RUBRIC_FIRST, SIMULATED, Experiment, ExperimentRows
+from quire.kits.judge.experiment import SIMULATED, Experiment, ExperimentRows
 from quire.kits.judge.experiment_tables import TableRow, make_tables
 from quire.kits.judge.findings import Findings, find
 from quire.kits.judge.metrics import Metrics, measure, metrics_as_json, scores_of, to_json
@@ -92,19 +92,21 @@ def report_sections(report: Report) -> Iterator[Section]:
     metrics, findings = report.metrics, report.findings
     method = report.rows.experiment.method
     several = len(metrics.by_model) > 1
-    yield Section("figures", "Figures", figures_table(metrics, method), ("stage_distribution",))
+    who = _who_criticised(report.rows.experiment)
+    figures = figures_table(metrics, method, who)
+    yield Section("figures", "Figures", figures, ("stage_distribution",))
     agreement = within_table(findings)
     agreement += between_table(metrics, findings) if several else ""
     yield Section("agreement", "Agreement", agreement, ("stages_and_lines",))
     display = bias_table(findings) if findings.display_bias else ""
     biases = ("position_bias", "identifier_bias")
     yield Section("display", "Lines and identifiers", display, biases)
-    accuracy = accuracy_table(findings) if findings.correctness else ""
+    accuracy = accuracy_table(findings, who) if findings.correctness else ""
     yield Section("accuracy", "Accuracy", accuracy, ("accuracy_and_abstention",))
-    critics = calibration_table(findings) if findings.calibration else ""
+    critics = calibration_table(findings, who) if findings.calibration else ""
     about_critics = ("calibration_truth", "calibration_others", "critic_agreement")
     yield Section("critics", "Critics", critics, about_critics)
-    rubrics = rubric_table(findings) if findings.rubrics else ""
+    rubrics = rubric_table(findings, who) if findings.rubrics else ""
     yield Section("rubrics", "Rubrics", rubrics, ("rubric_quality", "swap_deltas"))
     yield Section("drift", "Drift", drift_table(findings) if findings.drift else "", ("drift",))
     evidence = evidence_section(report.rows, findings, report.tables) if findings.evidence else ""
@@ -147,7 +149,9 @@ def _choices(of: Experiment) -> Iterator[str]:
         "rubric given": of.rubric,
         f"rubrics by {of.rubric_model}": of.rubric_model,
         f"critic {of.critic_model}": of.critic_model,
-        of.prompt_ordering.replace("_", " "): of.prompt_ordering != RUBRIC_FIRST,
+        of.prompt_ordering.replace("_", " "): True,
+        f"truth by {of.ground_truth.source}" if of.ground_truth else "": of.ground_truth,
+        f"windows {', '.join(window.name for window in of.windows)}": of.windows,
         _count(len(of.swaps), "swap"): of.swaps,
         **{f"{name} {value}": value is not None for name, value in sent.items()},
         f"own prompts: {', '.join(name for name, _ in of.prompts)}": of.prompts,
@@ -184,6 +188,17 @@ def report_notices(report: Report) -> Iterator[str]:
         )
     if report.rows.status != "finished":
         yield caution("The run is not finished: these are the figures so far.")
+
+
+def _who_criticised(experiment: Experiment) -> str:
+    """Beside every figure of critics."""
+    critic = experiment.critic_model
+    if not critic:
+        return (
+            "Whoever wrote a rubric or a verdict criticised it: what critics say is a"
+            " self-assessment."
+        )
+    return f"{critic} criticised every rubric and every verdict."
 
 
 def _self_assessment(experiment: Experiment) -> str:

@@ -68,7 +68,7 @@ _FIGURES: dict[str, tuple[str, Format]] = {
 }
 
 
-def figures_table(metrics: Metrics, method: str) -> str:
+def figures_table(metrics: Metrics, method: str, who_criticised: str) -> str:
     """What the scores of each model are like."""
     known = {
         name: column
@@ -79,7 +79,8 @@ def figures_table(metrics: Metrics, method: str) -> str:
     return render_table(
         "Figures by model",
         "In each cell the figure, its 95 % interval over samples, and n: the scores that it rests"
-        " on, in how many samples. The entropy is corrected for the bias of few samples.",
+        " on, in how many samples. The entropy is corrected for the bias of few samples."
+        f" {who_criticised}",
         ("Model", "Scores", *(title for title, _ in known.values())),
         [
             [
@@ -233,7 +234,7 @@ def drift_table(findings: Findings) -> str:
     )
 
 
-def accuracy_table(findings: Findings) -> str:
+def accuracy_table(findings: Findings, who_criticised: str) -> str:
     """How right models are."""
     return render_table(
         "How right are they?",
@@ -242,7 +243,8 @@ def accuracy_table(findings: Findings) -> str:
         " stages at a time as the model named, 1 always right. Kappa also allows for how often"
         " stages are named; with one"
         " truth only it says nothing. Critic tells: how often the critic is surer of a right"
-        " verdict than of a wrong one, by chance 50 %.",
+        " verdict than of a wrong one, by chance 50 %."
+        f" {who_criticised}",
         (
             "Model", "Accuracy", "Chance", "Commonest truth", "Above chance", "Kappa", "Answered",
             "Right of all", "Critic tells",
@@ -266,13 +268,14 @@ def accuracy_table(findings: Findings) -> str:
     )  # fmt: skip
 
 
-def calibration_table(findings: Findings) -> str:
+def calibration_table(findings: Findings, who_criticised: str) -> str:
     """Whether critics say what comes true."""
     return render_table(
         "Do critics know?",
         "What critics said against what came true: the verdict was right, or the share of the other"
         " models' verdicts on the same bundle that say the same. Excess above 0: critics promise"
-        " too much. Correlation 0: they cannot tell. Brier's score is the mean square error.",
+        " too much. Correlation 0: they cannot tell. Brier's score is the mean square error."
+        f" {who_criticised}",
         ("Model", "Against", "Said", "Found", "Excess", "Brier", "Correlation"),
         [
             [
@@ -296,7 +299,7 @@ _OUTCOME_TITLES = {
 }  # fmt: skip
 
 
-def rubric_table(findings: Findings) -> str:
+def rubric_table(findings: Findings, who_criticised: str) -> str:
     """What critics say of rubrics, and what goes with it."""
     known = [
         name
@@ -312,7 +315,8 @@ def rubric_table(findings: Findings) -> str:
         "Are the rubrics good, and does it matter?",
         "Means of the critic's two scores, and their correlation, rubric by rubric, with how often"
         " other samples say the same, with abstentions and with error. An interval that holds 0: no"
-        " relation is seen.",
+        " relation is seen."
+        f" {who_criticised}",
         ("Model", "Observability", "Discriminability", *heads),
         list(_rubric_rows(findings, known)),
         total=False,
