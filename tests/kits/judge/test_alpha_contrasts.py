@@ -40,7 +40,9 @@ def test_models_together_are_compared_only_where_they_are_the_same() -> None:
 def test_who_chooses_by_place_is_named_with_the_experiments() -> None:
     comparison = compare_experiments([arm(1), arm(2, evidence_view="cleaned")])
     models = comparison.models
-    sure, unsure = Estimate(0.4, 0.2, 0.6), Estimate(0.1, -0.2, 0.4)
+    sure, unsure = (
+        Estimate(0.4, 0.3, 0.5, clusters=6), Estimate(0.1, -0.2, 0.4, clusters=6)
+    )  # fmt: skip
     known = [level for level in comparison.levels if level.question == "choice_by_place"]
 
     def told(*choosing: tuple[str, str]) -> str:
@@ -53,4 +55,6 @@ def test_who_chooses_by_place_is_named_with_the_experiments() -> None:
     assert told() == ""
     said = told(("arm-1", models[0]), ("arm-2", models[0]), ("arm-2", models[1]))
     assert f"In 3 of {len(known)} cases" in said
+    sure = Estimate(0.4, 0.1, 0.7, clusters=6)  # alone, but not as one of six
+    assert told(("arm-1", models[0])) == ""
     assert f"{models[0]} (all) and {models[1]} (cleaned)" in said

@@ -4,7 +4,9 @@ import csv
 import json
 import re
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Sequence
+from html import escape
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -35,6 +37,7 @@ from quire.kits.judge.experiment import (
     all_pairs,
 )
 from quire.kits.judge.experiment_file import read_experiment, write_example
+from quire.kits.judge.experiment_tables import make_tables
 from quire.kits.judge.randomization import RANDOMIZATIONS
 from quire.kits.judge.recipe import planned_tasks, recipe_of
 from quire.kits.judge.report import make_report, metrics_of, render_report, write_report
@@ -212,7 +215,26 @@ def test_every_column_says_what_it_is(folder: Path) -> None:
         unsaid += sorted(heads - set(re.findall(r"<dt>(.*?)</dt>", card)) - known - related)
 
     assert unsaid == []
-    assert text.count("class='meanings'") == 9
+    assert text.count("class='meanings'") == 12
+
+
+def test_marks_without_an_interval_are_hollow_counted_and_in_a_table(folder: Path) -> None:
+    text = (folder / "report.html").read_text()
+
+    for name, title in (("accuracy_and_abstention", "Accuracy against abstention"),
+                        ("calibration_truth", "Do verdicts come true as critics say?"),
+                        ("swap_deltas", "Judging on a rival's rubric")):  # fmt: skip
+        marks = list(csv.DictReader((folder / "plots" / f"{name}.csv").read_text().splitlines()))
+        hollow = sum(not mark["low"] for mark in marks)
+        figure = text.partition(f"<h2>{escape(title)}</h2>")[2].partition("</figcaption>")[0]
+        told = re.search(r"(\d+) of \d+ marks (?:is|are) hollow", figure)
+        assert int(told[1] if told else 0) == hollow
+        drawn = (folder / "plots" / f"{name}.svg").read_text()
+        assert (f"fill: {LIGHT.paper}; stroke: #" in drawn) == (hollow > 0)
+    critics = text.partition("What critics said and what came true")[2].partition("</section>")[0]
+    assert len(re.findall(r"<small>n \d+ in \d</small>", critics)) == critics.count("<tr>") - 1
+    swaps = text.partition("Do models judge otherwise on a rival")[2].partition("</section>")[0]
+    assert swaps.count("<tr>") == 1 + 6
 
 
 def test_every_bundle_leads_to_its_texts_verdicts_and_reasons(folder: Path) -> None:
@@ -223,7 +245,28 @@ def test_every_bundle_leads_to_its_texts_verdicts_and_reasons(folder: Path) -> N
     assert {f"Text number {number}." for number in range(5)} <= set(page.words)
     assert "=It shows signs." in page.words
     columns = text.count("class='meanings'")
-    assert page.tags.count("details") == 5 * (1 + 3) + columns
+    rubrics = {name for name in page.names if name.startswith("rubric-")}
+    assert page.tags.count("details") == 5 * (1 + 3) + columns + 2 + len(rubrics)  # marks: 2
+
+
+def test_every_verdict_leads_to_what_its_stages_meant(folder: Path, rows: ExperimentRows) -> None:
+    text = (folder / "report.html").read_text()
+    tables = make_tables(rows)
+    said = {str(row["rubric_id"]): row for row in tables["rubrics"] if row["stages"]}
+
+    shown = re.findall(r"<summary>([^<]*), sample (\d)</summary><div id='(rubric-\d+)'>(.*?)</div>",
+                       text)  # fmt: skip
+    assert len(shown) == len(said) > 9
+    for model, sample, _, stages in shown:
+        assert any(
+            (escape(str(row["model_id"])), str(row["sample_ordinal"])) == (model, sample)
+            for row in said.values()
+        )
+        assert "<dt>3. Level 3</dt><dd>a; b; c</dd>" in stages
+    linked = re.findall(r"<td><a href='#(rubric-\d+)'>[a\d+·]+</a></td>", text)
+    judged = [row for row in tables["scores"] if not row["is_swap"] and row["rubric_id"] in said]
+    assert Counter(linked).total() == len(judged)
+    assert set(linked) <= {anchor for _, _, anchor, _ in shown}
 
 
 @pytest.mark.parametrize("models", [("simulated/a",), ("simulated/a", "other/b")])

@@ -4,11 +4,12 @@ import csv
 import io
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quire.domain.errors import UsageError
+from quire.domain.quantities import quantity
 from quire.kits.judge.intervals import Estimate
 
 if TYPE_CHECKING:
@@ -244,7 +245,7 @@ def draw_estimate(axes: "Axes", theme: Theme, found: Estimate, place: float, col
         return
     if found.low is not None and found.high is not None:
         axes.hlines(place, found.low, found.high, color=colour, linewidth=2.4, alpha=0.55)
-    axes.plot(found.value, place, "o", color=colour, markersize=7, markeredgecolor=theme.paper)
+    axes.plot(found.value, place, "o", markersize=7, **mark_colours(found, theme, colour))
 
 
 def draw_upright(
@@ -255,4 +256,28 @@ def draw_upright(
         return
     if found.low is not None and found.high is not None:
         axes.vlines(at, found.low, found.high, color=colour, linewidth=1.8, alpha=0.55)
-    axes.plot(at, found.value, marker, color=colour, markersize=5.5, markeredgecolor=theme.paper)
+    axes.plot(at, found.value, marker, markersize=5.5, **mark_colours(found, theme, colour))
+
+
+def mark_colours(found: Estimate, theme: Theme, colour: str) -> dict[str, Any]:
+    """A full mark where there is an interval; else a hollow one, so that it looks unsure."""
+    if found.low is None:
+        return {"markerfacecolor": theme.paper, "markeredgecolor": colour}
+    return {"markerfacecolor": colour, "markeredgecolor": theme.paper}
+
+
+def tell_without_interval(estimates: Iterable[Estimate], looks: str = "hollow") -> str:
+    """How many marks have no interval, and why; empty where all have one."""
+    drawn = [found for found in estimates if found.value is not None]
+    without = [found for found in drawn if found.low is None]
+    if not without:
+        return ""
+    single = sum(found.clusters == 1 for found in without)
+    rest = len(without) - single
+    why = [f"{single:,} of a single sample"] if single else []
+    why += [f"{rest:,} that no single sample moves, or not each can be left out of"] if rest else []
+    verb = "is" if len(without) == 1 else "are"
+    return (
+        f" {len(without):,} of {quantity(len(drawn), 'mark')} {verb}"
+        f" {looks}, without an interval: {' and '.join(why)}."
+    )

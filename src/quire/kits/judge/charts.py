@@ -19,6 +19,7 @@ from quire.kits.judge.chart_drawing import (
     model_colour,
     set_percent_axis,
     stage_colours,
+    tell_without_interval,
 )
 from quire.kits.judge.finding_charts import charts_of_findings
 from quire.kits.judge.findings import Findings
@@ -144,7 +145,8 @@ def _swap_chart(deltas: Sequence[Delta]) -> Chart:
         "swap_deltas",
         "Judging on a rival's rubric",
         "Expected stage on the rival's rubric less that on the model's own, for the same sample and"
-        " bundle; 95 % intervals over samples. Left of 0: milder on the rival's.",
+        " bundle; 95 % intervals over samples. Left of 0: milder on the rival's."
+        + tell_without_interval(delta.stages for delta in deltas),
         0.85 + 0.42 * len(deltas),
         partial(_draw_deltas, [(f"{d.of} on {d.against}", d.stages) for d in deltas]),
         PlotNumbers(

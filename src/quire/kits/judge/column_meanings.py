@@ -64,6 +64,24 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "Critic tells": "How often a right verdict has a surer critic than a wrong one; 50 % is"
         " chance.",
     },
+    "curve": {
+        "Kept": "Share of the decoded verdicts with a known truth that is kept: the surest.",
+        "Critic says at least": "What the critic of each verdict that is kept says, at least.",
+        "Accuracy": "Exactly the right stage, of those kept; no interval where they are of a single"
+        " sample, or none of the samples moves it.",
+        "Chance": "What guesses of as many stages at a time get.",
+    },
+    "bins": {
+        "Against": "What critics are held against.",
+        "Bin": "Of what critics say: from, and to less than.",
+        "Said": "Mean of what they say in this bin.",
+        "Found": "How often that came true; no interval where the verdicts are of a single sample,"
+        " or none of the samples moves it.",
+    },
+    "swaps": {
+        "Rubric of": "Who wrote the rubric that the model judged on.",
+        "Higher by": "How many stages higher it judges there than on its own.",
+    },
     "calibration": {
         "Against": "What critics are held against.",
         "Said": "Mean of what critics say: how likely experts would agree.",

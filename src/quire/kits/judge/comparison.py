@@ -10,6 +10,7 @@ from quire.domain.errors import UsageError
 from quire.domain.quantities import quantity
 from quire.kits.judge.alpha_contrasts import measure_alphas
 from quire.kits.judge.contrast_families import find_family
+from quire.kits.judge.contrast_questions import QUESTIONS
 from quire.kits.judge.contrasts import (
     UNPAIRED,
     Arm,
@@ -161,6 +162,7 @@ def _short_hash(value: object) -> str:
 def _cautions(found: Sequence[ExperimentRows], contrasts: Sequence[Contrast]) -> Iterator[str]:
     yield from _scale_cautions(found)
     yield from _author_cautions(found)
+    yield from _design_cautions(found)
     pairings = Counter(contrast.pairing for contrast in contrasts)
     if pairings[UNPAIRED]:
         yield (
@@ -204,6 +206,19 @@ def _scale_cautions(found: Sequence[ExperimentRows]) -> Iterator[str]:
             "The truth is a stage's number: the same number is another place on a scale of another"
             " size, so that figures against the truth tell scales apart by that as well."
         )
+
+
+def _design_cautions(found: Sequence[ExperimentRows]) -> Iterator[str]:
+    for question in QUESTIONS:
+        settings = [settings_of(rows.experiment) for rows in found]
+        fixed = [question.is_fixed_in(item) for item in settings]
+        if question.fixed_by and any(fixed) and not all(fixed):  # else it stands above, as of all
+            name, value = question.fixed_by
+            yield (
+                f"{question.title} of {sum(fixed):,} of {len(fixed):,} of these experiments are"
+                f" decided by their design ({name} {value}): there they are left out, in contrasts"
+                " and among those that are corrected for."
+            )
 
 
 def _author_cautions(found: Sequence[ExperimentRows]) -> Iterator[str]:

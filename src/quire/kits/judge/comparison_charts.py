@@ -5,6 +5,7 @@ from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING, NamedTuple
 
+from quire.domain.quantities import quantity
 from quire.kits.judge.chart_drawing import (
     ESTIMATE_COLUMNS,
     Chart,
@@ -12,6 +13,7 @@ from quire.kits.judge.chart_drawing import (
     Theme,
     model_colour,
     model_marker,
+    tell_without_interval,
 )
 from quire.kits.judge.comparison import ExperimentComparison, contrast_label, experiment_labels
 from quire.kits.judge.contrast_questions import Question
@@ -50,10 +52,11 @@ def comparison_charts(comparison: ExperimentComparison, question: Question) -> l
             levels.setdefault(labels[level.experiment], []).append(mark)
     contrasts: dict[str, list[_Mark]] = {}
     for item in comparison.contrasts:
-        if item.question == question.name:
+        if item.question == question.name and item.difference.value is not None:
             mark = _Mark(item.model, item.difference, item.simultaneous, bool(item.stands_out))
             contrasts.setdefault(contrast_label(comparison, item), []).append(mark)
-    drawn = [("levels", LEVELS, levels), ("contrasts", DIFFERENCES, contrasts)]
+    differences = DIFFERENCES + _tell_not_drawn(comparison, question)
+    drawn = [("levels", LEVELS, levels), ("contrasts", differences, contrasts)]
     return [
         _chart(
             f"{question.name}_{kind}",
@@ -66,6 +69,22 @@ def comparison_charts(comparison: ExperimentComparison, question: Question) -> l
         for kind, note, rows in drawn
         if rows
     ]
+
+
+def _tell_not_drawn(comparison: ExperimentComparison, question: Question) -> str:
+    """How many contrasts have no difference; empty where all have one."""
+    without = [
+        item
+        for item in comparison.contrasts
+        if item.question == question.name and item.difference.value is None
+    ]
+    if not without:
+        return ""
+    verb = "is" if len(without) == 1 else "are"
+    return (
+        f" {quantity(len(without), 'contrast')} {verb} not drawn, since one of both has no such"
+        " verdict, or they have none in common; the table names them."
+    )
 
 
 def _chart(
@@ -83,6 +102,7 @@ def _chart(
             for mark in found
         ),
     )
+    note += tell_without_interval((mark.figure for _, found in rows for mark in found), "faint")
     return Chart(name, title, note, 1.1 + step * len(rows), draw, numbers)
 
 
@@ -131,6 +151,7 @@ def _draw_model(
         hollow = mark.stands_out is False
         axes.scatter(
             [mark.figure.value or 0.0], [at], s=22, marker=marker, zorder=3, clip_on=False,
+            alpha=0.4 if mark.figure.low is None else None,
             color=theme.paper if hollow else colour, edgecolors=colour, linewidths=1.1,
         )  # fmt: skip
     axes.scatter([], [], s=22, color=colour, marker=marker, label=model)

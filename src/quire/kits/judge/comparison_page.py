@@ -72,19 +72,7 @@ def _as_csv(rows: Sequence[Mapping[str, object]]) -> bytes:
 def _questions_with_figures(comparison: ExperimentComparison) -> list[Question]:
     """The questions that there is something to say to."""
     known = {level.question for level in comparison.levels if level.figure.value is not None}
-    return [
-        question
-        for question in QUESTIONS
-        if question.name in known and not _is_fixed(comparison, question)
-    ]
-
-
-def _is_fixed(comparison: ExperimentComparison, question: Question) -> bool:
-    """Whether the design of all of them leaves nothing to find."""
-    if question.fixed_by is None:
-        return False
-    setting, value = question.fixed_by
-    return all(arm.settings[setting] == value for arm in comparison.arms)
+    return [question for question in QUESTIONS if question.name in known]
 
 
 def render_comparison(
@@ -166,7 +154,7 @@ def _question(
 ) -> str:
     pictures = "".join(
         f"<h3>{_HEADINGS[drawing.chart.name.rpartition('_')[2]]}</h3>"
-        f"<p>{escape(drawing.chart.note)}</p><div class='chart' tabindex='0' role='img'"
+        f"<p>{escape(drawing.chart.note)}</p><div class='chart' role='img'"
         f" aria-label='{escape(drawing.chart.title, quote=True)}'>{drawing.html}</div>"
         f"<p class='files'>{_downloads(drawing)}</p>"
         for drawing in drawings

@@ -1,6 +1,6 @@
 """Tables of a comparison: what stands out, contrasts and figures, each with interval and n."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from quire.domain.quantities import quantity
@@ -8,6 +8,7 @@ from quire.engine import render_meanings, render_table
 from quire.kits.judge.comparison import ExperimentComparison, contrast_label, experiment_labels
 from quire.kits.judge.contrast_questions import QUESTIONS, Question
 from quire.kits.judge.contrasts import BY_EVIDENCE, BY_SAMPLE, Contrast
+from quire.kits.judge.folding_table import folding_table
 from quire.kits.judge.intervals import Estimate
 
 _PAIRINGS = {BY_EVIDENCE: "by piece", BY_SAMPLE: "by sample"}
@@ -82,7 +83,7 @@ def contrast_table(comparison: ExperimentComparison, question: Question) -> str:
         for item in found
     ]
     title = f"{quantity(len(found), 'contrast')} as a table"
-    return _folding_table(title, _HEAD, rows)  # its columns are those of what stands out
+    return folding_table(title, _HEAD, rows)  # its columns are those of what stands out
 
 
 def level_table(comparison: ExperimentComparison, question: Question) -> str:
@@ -104,25 +105,7 @@ def level_table(comparison: ExperimentComparison, question: Question) -> str:
         for level in known
     ]
     head = ("Experiment", "Model", "Figure", "95 % interval", "n")
-    return _folding_table(f"{quantity(len(known), 'figure')} as a table", head, rows)
-
-
-def _folding_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    heads = "".join(f"<th scope='col'>{escape(name)}</th>" for name in head)
-    lines = "".join(
-        f"<tr><th scope='row'>{row[0]}</th>"
-        + "".join(
-            f"<td data-name='{escape(name, quote=True)}'>{cell}</td>"
-            for name, cell in zip(head[1:], row[1:], strict=True)
-        )
-        + "</tr>"
-        for row in rows
-    )
-    return (
-        f"<details><summary>{escape(title)}</summary><div class='scroll'>"
-        f"<table class='listed plain'><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>"
-        "</div></details>"
-    )
+    return folding_table(f"{quantity(len(known), 'figure')} as a table", head, rows)
 
 
 def _cells(item: Contrast) -> list[str]:

@@ -1,6 +1,6 @@
 """The questions that experiments are compared by: what is counted of which scores."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from quire.kits.judge.alpha_contrasts import CHOICE_BY_PLACE, MODEL_AGREEMENT, SELF_AGREEMENT
@@ -21,6 +21,10 @@ class Question(NamedTuple):
     over_chance: bool = False  # less that of guessing, as a share of what is left
     fixed_by: tuple[str, str] | None = None  # a setting that leaves nothing to find
     is_alpha: bool = False  # an alpha over all samples of an experiment, not of each score
+
+    def is_fixed_in(self, settings: Mapping[str, str]) -> bool:
+        """Whether an experiment's design decides it, so that no verdict can say anything."""
+        return self.fixed_by is not None and settings.get(self.fixed_by[0]) == self.fixed_by[1]
 
 
 def _is_answered(score: Score) -> bool:

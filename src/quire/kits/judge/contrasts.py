@@ -127,6 +127,7 @@ def find_levels(arms: Sequence[Arm]) -> list[ArmFigure]:
         ArmFigure(question.name, arm.name, model, _level(question, arm, model))
         for question in QUESTIONS
         for arm in arms
+        if not question.is_fixed_in(arm.settings)
         for model in _models_of(question, arm)
     ]
 
@@ -153,11 +154,11 @@ def find_contrasts(arms: Sequence[Arm]) -> list[Contrast]:
     found = []
     for one, other in pairs_to_contrast(arms):
         for question in QUESTIONS:
-            if question.same_scale and one.scale_size != other.scale_size:
+            if not _is_asked(question, one, other):
                 continue
             for model in _models_to_compare(question, one, other):
                 contrast = compare(question, model, one, other)
-                if contrast.difference.value is not None and not _is_fixed(contrast):
+                if _is_known(question, contrast, (one, other)):
                     found.append(contrast)
     return found
 
@@ -172,10 +173,21 @@ def _models_to_compare(question: Question, one: Arm, other: Arm) -> list[str]:
     return [model for model in shared if same or model != ALL_MODELS]
 
 
-def _is_fixed(contrast: Contrast) -> bool:
-    """Whether the design leaves nothing to find, as of stages named where one must be."""
-    found = contrast.difference
-    return found.low is None and found.value == 0 and contrast.of_value in (0.0, 1.0)
+def _is_asked(question: Question, one: Arm, other: Arm) -> bool:
+    """Whether both can say something to it, on scales that it can be compared on."""
+    if question.same_scale and one.scale_size != other.scale_size:
+        return False
+    return not any(question.is_fixed_in(arm.settings) for arm in (one, other))
+
+
+def _is_known(question: Question, contrast: Contrast, arms: Sequence[Arm]) -> bool:
+    """Whether there is a difference, or one has a figure though the two share nothing to match."""
+    if contrast.difference.value is not None:
+        return True
+    if question.is_alpha:
+        values = [arm.alphas[question.name, contrast.model].figure.value for arm in arms]
+        return any(value is not None for value in values)
+    return any(question.counts(score) for arm in arms for score in arm.scores_by(contrast.model))
 
 
 def pairs_to_contrast(arms: Sequence[Arm]) -> list[tuple[Arm, Arm]]:

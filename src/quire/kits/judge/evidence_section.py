@@ -9,6 +9,7 @@ from quire.kits.judge.experiment import ExperimentRows
 from quire.kits.judge.experiment_tables import TableRow
 from quire.kits.judge.findings import Findings
 from quire.kits.judge.report_tables import cell, difference
+from quire.kits.judge.rubric_section import Anchors, rubric_anchors, rubric_section
 
 MOST_REASONS = 3_000  # on one page
 LONGEST_TEXT, LONGEST_REASON = 6_000, 1_500  # characters
@@ -21,7 +22,7 @@ def evidence_section(
     """The bundles, those that divide the models most first, each with what was said of it."""
     pieces = {str(row["evidence_id"]): row for row in tables["evidences"]}
     models = rows.experiment.models
-    details = "".join(_bundles(rows, findings, tables["scores"], pieces))
+    details = "".join(_bundles(rows, findings, tables, pieces))
     return (
         render_table(
             "Evidence, piece by piece",
@@ -33,6 +34,7 @@ def evidence_section(
             total=False,
         )
         + f"<section class='card wide'><h2>Texts, verdicts and reasons</h2>{details}</section>"
+        + rubric_section(tables)
     )
 
 
@@ -57,11 +59,12 @@ def _title(item: BundleFigures, pieces: Mapping[str, TableRow]) -> str:
 def _bundles(
     rows: ExperimentRows,
     findings: Findings,
-    scores: Sequence[TableRow],
+    tables: Mapping[str, list[TableRow]],
     pieces: Mapping[str, TableRow],
 ) -> Iterator[str]:
     said: dict[str, list[TableRow]] = {}
-    for score in scores:
+    anchors = rubric_anchors(tables)
+    for score in tables["scores"]:
         if score["is_swap"] is not True:
             said.setdefault(str(score["bundle_signature"]), []).append(score)
     left = MOST_REASONS
@@ -70,7 +73,7 @@ def _bundles(
         yield (
             f"<details class='case'><summary><strong>{number}. {escape(_title(item, pieces))}"
             f"</strong></summary><div id='bundle-{number}'>{_texts(rows, item, pieces)}"
-            f"{_grid(rows, mine)}{_reasons(rows, mine, left)}</div></details>"
+            f"{_grid(rows, mine, anchors)}{_reasons(rows, mine, left)}</div></details>"
         )
         left = max(0, left - len(mine))
 
@@ -86,9 +89,12 @@ def _texts(rows: ExperimentRows, item: BundleFigures, pieces: Mapping[str, Table
     return "".join(parts)
 
 
-def _grid(rows: ExperimentRows, scores: Sequence[TableRow]) -> str:
+def _grid(rows: ExperimentRows, scores: Sequence[TableRow], anchors: Anchors) -> str:
     """What each model said in each sample: stages, a for an abstention, a dot for none."""
-    found = {(score["model_id"], score["sample_ordinal"]): _mark(score) for score in scores}
+    found = {
+        (score["model_id"], score["sample_ordinal"]): _linked_mark(score, anchors)
+        for score in scores
+    }
     samples = range(rows.experiment.samples)
     head = "".join(f"<th>{sample}</th>" for sample in samples)
     lines = "".join(
@@ -98,10 +104,16 @@ def _grid(rows: ExperimentRows, scores: Sequence[TableRow]) -> str:
         for model in rows.experiment.models
     )
     return (
-        "<p>Verdicts by sample: stages; a, abstained; ·, not read or not there.</p>"
+        "<p>Verdicts by sample: stages; a, abstained; ·, not read or not there. A verdict leads to"
+        " the rubric it was given on, which says what its stages meant.</p>"
         "<div class='scroll'><table class='matrix verdicts'><thead><tr><th>sample</th>"
         f"{head}</tr></thead><tbody>{lines}</tbody></table></div>"
     )
+
+
+def _linked_mark(score: TableRow, anchors: Anchors) -> str:
+    anchor = anchors.get(str(score["rubric_id"]))
+    return f"<a href='#{anchor}'>{_mark(score)}</a>" if anchor else _mark(score)
 
 
 def _mark(score: TableRow) -> str:

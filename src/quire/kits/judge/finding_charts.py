@@ -17,9 +17,11 @@ from quire.kits.judge.chart_drawing import (
     draw_legend,
     draw_upright,
     label_rows,
+    mark_colours,
     model_colour,
     model_marker,
     set_percent_axis,
+    tell_without_interval,
 )
 from quire.kits.judge.correctness import Correctness
 from quire.kits.judge.display_bias import ALPHABET, POSITION, DisplayBias
@@ -67,7 +69,10 @@ def _agreement_charts(findings: Findings) -> Iterator[Chart]:
         "Krippendorff's ordinal alpha over a model's samples: of the stages it chose (blue, round),"
         " and of the lines of the display, on which other stages stand in every sample (red,"
         " square). 0 is chance. A judge that reads the stages has blue right of red; red right of"
-        " blue, it chooses by place. An arrow at −1: the interval goes on to the left.",
+        " blue, it chooses by place. An arrow at −1: the interval goes on to the left."
+        + tell_without_interval(
+            found for item in within for found in (item.stages_ordinal, item.positions_ordinal)
+        ),
         1.25 + 0.5 * len(within),
         partial(_draw_alphas, within),
         PlotNumbers(
@@ -86,17 +91,21 @@ def _agreement_charts(findings: Findings) -> Iterator[Chart]:
 def _draw_alphas(within: Sequence[WithinModel], axes: "Axes", theme: Theme) -> None:
     values = []
     for place, item in enumerate(within):
-        for found, colour, marker, shift, name in (
-            (item.stages_ordinal, _STAGES_COLOUR, "o", -0.14, "stages"),
-            (item.positions_ordinal, _LINES_COLOUR, "s", 0.14, "lines"),
+        for found, colour, marker, shift in (
+            (item.stages_ordinal, _STAGES_COLOUR, "o", -0.14),
+            (item.positions_ordinal, _LINES_COLOUR, "s", 0.14),
         ):
             draw_estimate(axes, theme, found, place + shift, colour)
             if found.value is not None:
                 axes.plot(
-                    found.value, place + shift, marker, color=colour, markersize=7,
-                    markeredgecolor=theme.paper, label=name if place == 0 else None,
+                    found.value, place + shift, marker, markersize=7,
+                    **mark_colours(found, theme, colour),
                 )  # fmt: skip
             values += [end for end in found[:3] if end is not None]
+    for colour, marker, name in (
+        (_STAGES_COLOUR, "o", "stages"), (_LINES_COLOUR, "s", "lines")
+    ):  # fmt: skip
+        axes.plot([], [], marker, color=colour, markersize=7, label=name)
     axes.axvline(0, color=theme.muted, linewidth=1)
     leftmost = max(_LEAST_ALPHA, min(-0.2, *values))
     axes.set_xlim(leftmost - 0.03, 1.03)
@@ -120,7 +129,8 @@ def _bias_charts(kind: str, found: Sequence[DisplayBias]) -> Iterator[Chart]:
         name,
         title,
         "Share of answered verdicts, with 95 % intervals; dashed, the share that was displayed. A"
-        f" judge that reads the stages lies on the dashes. Randomization test: {tests}.",
+        f" judge that reads the stages lies on the dashes. Randomization test: {tests}."
+        + tell_without_interval(slot.chosen for bias in alike for slot in bias.slots),
         2.7,
         partial(_draw_bias, alike, label),
         PlotNumbers(
@@ -235,9 +245,11 @@ def _accuracy_charts(found: Sequence[Correctness]) -> Iterator[Chart]:
         "Accuracy against abstention",
         "Accuracy of the verdicts kept, from all that were answered (right) to the tenth whose"
         " critics are surest (left), with 95 % intervals. Lines that rise to the left: critics know"
-        " what is right. Dashed, guessing as many stages at a time as the model named (one in that"
-        " colour for each model, where verdicts may name several: a guess at several is never"
-        " right); dotted, always naming the commonest truth.",
+        " what is right. Dashed, guessing as many stages at a time as the model named (a line"
+        " for each in its colour where verdicts may name several: a guess at several is never"
+        " right); dotted, always naming the commonest truth."
+        + tell_without_interval(point.accuracy for item in found for point in item.curve)
+        + " How many verdicts each mark is of stands in the table.",
         2.9,
         partial(_draw_accuracy, found),
         PlotNumbers(
@@ -301,7 +313,9 @@ def _calibration_charts(against: str, findings: Findings) -> Iterator[Chart]:
         title,
         "Verdicts by what their critic said, in ten bins, with 95 % intervals. On the dashes, what"
         " critics say comes true; below them they promise too much; a flat line says that they"
-        " cannot tell.",
+        " cannot tell."
+        + tell_without_interval(part.found for item in alike for part in item.bins)
+        + " How many verdicts each mark is of stands in the table.",
         2.9,
         partial(_draw_calibration, alike, label),
         PlotNumbers(
@@ -389,7 +403,8 @@ def _evidence_charts(
         "evidence",
         "Which evidence divides the models",
         "Expected stage of each model on the bundles that divide them most (numbers as in the"
-        " table), with 95 % intervals. Marks far apart: the models do not see the same in it.",
+        " table), with 95 % intervals. Marks far apart: the models do not see the same in it."
+        + tell_without_interval(part.expected_stage for item in shown for part in item.by_model),
         1.2 + 0.27 * len(shown),
         partial(_draw_evidence, shown, models, scale_size),
         PlotNumbers(
@@ -421,8 +436,8 @@ def _draw_evidence(
                 )
             if stage.value is not None:
                 axes.plot(
-                    stage.value, at, model_marker(place), color=model_colour(place), markersize=5,
-                    markeredgecolor=theme.paper, markeredgewidth=0.5,
+                    stage.value, at, model_marker(place), markersize=5, markeredgewidth=0.5,
+                    **mark_colours(stage, theme, model_colour(place)),
                 )  # fmt: skip
     _name_models(axes, models)
     axes.set_xlim(0.95, scale_size + 0.05)

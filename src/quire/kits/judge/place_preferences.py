@@ -6,8 +6,12 @@ from quire.domain.quantities import quantity
 from quire.kits.judge.agreement import WithinModel
 from quire.kits.judge.alpha_contrasts import CHOICE_BY_PLACE
 from quire.kits.judge.comparison import ExperimentComparison, experiment_labels
+from quire.kits.judge.contrast_families import coverage_of
+from quire.kits.judge.contrasts import ArmFigure
 from quire.kits.judge.display_bias import ALPHABET, BEGINNING, POSITION, DisplayBias
 from quire.kits.judge.findings import Findings
+from quire.kits.judge.intervals import COVERAGE, Estimate
+from quire.planning.quantiles import student_quantile
 
 SURE = 0.05  # an adjusted p below it is said in words
 _MOST_NAMED = 4  # models in a sentence
@@ -38,7 +42,7 @@ def place_preferences(findings: Findings) -> Iterator[str]:
 def place_caution(comparison: ExperimentComparison) -> str:
     """How many of all models in all experiments choose by place, in a sentence; else empty."""
     known = [level for level in comparison.levels if level.question == CHOICE_BY_PLACE]
-    sure = [level for level in known if level.figure.low is not None and level.figure.low > 0]
+    sure = _sure_among(known)
     if not sure:
         return ""
     labels = experiment_labels(comparison)
@@ -52,9 +56,33 @@ def place_caution(comparison: ExperimentComparison) -> str:
     ]
     return (
         f"In {len(sure):,} of {quantity(len(known), 'case')}, a model in an experiment, lines of"
-        f" the display repeat more than the stages that stood on them: {_list(named)}. What is read"
+        " the display repeat more than the stages that stood on them, also among so many cases (by"
+        f" Holm): {_list(named)}. What is read"
         " as a stage there is in part a place, and so is what differs between experiments."
     )
+
+
+def _sure_among(cases: Sequence[ArmFigure]) -> list[ArmFigure]:
+    """Those whose interval lies above 0 also among all, by Holm's steps."""
+    left = [case for case in cases if case.figure.low is not None]
+    out: list[ArmFigure] = []
+    while left:
+        coverage = coverage_of(len(left))
+        clear = [case for case in left if _lowest(case.figure, coverage) > 0]
+        if not clear:
+            break
+        out += clear
+        left = [case for case in left if case not in clear]
+    return [case for case in cases if case in out]
+
+
+def _lowest(found: Estimate, coverage: float) -> float:
+    """Where Student's interval begins if it is to hold so often."""
+    assert found.value is not None
+    assert found.low is not None
+    degrees = found.clusters - 1
+    longer = student_quantile(coverage, degrees) / student_quantile(COVERAGE, degrees)
+    return found.value - longer * (found.value - found.low)
 
 
 def _repeating(findings: Findings) -> list[WithinModel]:

@@ -15,6 +15,7 @@ from quire.kits.judge.evidence_section import evidence_section
 from quire.kits.judge.experiment import SIMULATED, Experiment, ExperimentRows
 from quire.kits.judge.experiment_tables import TableRow, make_tables
 from quire.kits.judge.findings import Findings, find
+from quire.kits.judge.mark_tables import bins_table, curve_table, swap_table
 from quire.kits.judge.metrics import Metrics, measure, metrics_as_json, scores_of, to_json
 from quire.kits.judge.place_preferences import place_preferences
 from quire.kits.judge.report_files import write_files
@@ -102,11 +103,14 @@ def report_sections(report: Report) -> Iterator[Section]:
     biases = ("position_bias", "identifier_bias")
     yield Section("display", "Lines and identifiers", display, biases)
     accuracy = accuracy_table(findings, who) if findings.correctness else ""
+    accuracy += curve_table(findings)
     yield Section("accuracy", "Accuracy", accuracy, ("accuracy_and_abstention",))
     critics = calibration_table(findings, who) if findings.calibration else ""
+    critics += bins_table(findings)
     about_critics = ("calibration_truth", "calibration_others", "critic_agreement")
     yield Section("critics", "Critics", critics, about_critics)
     rubrics = rubric_table(findings, who) if findings.rubrics else ""
+    rubrics += swap_table(metrics)
     yield Section("rubrics", "Rubrics", rubrics, ("rubric_quality", "swap_deltas"))
     yield Section("drift", "Drift", drift_table(findings) if findings.drift else "", ("drift",))
     evidence = evidence_section(report.rows, findings, report.tables) if findings.evidence else ""
