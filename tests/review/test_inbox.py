@@ -163,6 +163,10 @@ def test_filters_find_by_reason_field_text_document_and_state(world: Worlds) -> 
     (name, value), *_ = dict(line.data).items()  # type: ignore[arg-type]
     assert line.task_id in tasks(here, run, f'"field.{name}={value}"')
     assert tasks(here, run, f"field.{name}=nothing-like-it") == []
+    with pytest.raises(UsageError, match="there is no field 'nosuch'"):
+        tasks(here, run, "field.nosuch=1")
+    with pytest.raises(UsageError, match="there is no field 'nosuch'"):
+        here.engine.review.preview_bulk(run.id, InboxFilter.parse("field.nosuch=1"))
 
 
 @pytest.mark.parametrize(
@@ -174,6 +178,9 @@ def test_filters_find_by_reason_field_text_document_and_state(world: Worlds) -> 
         ("score>>0.9", "knows no 'score>>0.9'"),
         ("score<0.5", "knows no 'score<0.5'"),
         ("review=rejected", "review is one of"),
+        ("amount>0.5", "knows no 'amount>0.5'"),
+        ("field.amount>=0.5", "knows no 'field.amount>=0.5'"),
+        ("field.amount<3", "knows no 'field.amount<3'"),
     ],
 )
 def test_a_filter_that_nobody_understands_is_refused(words: str, said: str) -> None:

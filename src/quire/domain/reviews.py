@@ -1,10 +1,10 @@
 """Reviews: why a result wants a person, what persons decided, and what they are shown."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from math import nan
 
 from quire.domain.data import Json, JsonObject, plain_json, stored_json
 from quire.domain.errors import UsageError
@@ -87,9 +87,8 @@ class InboxFilter:
 
         A value with blanks is given as one word of a sequence, or between double quotes.
         """
-        parts = list(_split_words(words)) if isinstance(words, str) else list(words)
         found = cls()
-        for part in parts:
+        for part in _split_words(words) if isinstance(words, str) else words:
             found = _with_part(found, part)
         return found
 
@@ -144,12 +143,12 @@ def _with_part(found: InboxFilter, part: str) -> InboxFilter:
     for sign, name in ((">=", "score_min"), ("<=", "score_max")):
         if part.startswith(f"score{sign}"):
             return replace(found, **{name: _number(part, part[7:])})  # type: ignore[arg-type]
-    if part.startswith(("score>", "score<")):
-        raise UsageError(f"a filter knows no {part!r}", "scores are >= or <=: score>=0.9")
+    if _COMPARES.match(part):
+        forms = "score>=0.9 and score<=0.5 compare, field.NAME=7 is equal, text=WORDS is looked for"
+        raise UsageError(f"a filter knows no {part!r}", forms)
     key, sign, value = part.partition("=")
     if not sign:
-        text = f"{found.text} {part}" if found.text else part
-        return replace(found, text=text)
+        return replace(found, text=f"{found.text} {part}" if found.text else part)
     if key.startswith("field."):
         fields = {**found.fields, key.removeprefix("field."): _field_value(value)}
         return replace(found, fields=fields)
@@ -188,6 +187,7 @@ def _one_of(key: str, value: str, known: Sequence[str]) -> str:
     return str(value)
 
 
+_COMPARES = re.compile(r"(score|field\.[^=<>]+)[<>]|[\w.]+[<>]=?[-+]?\.?\d")
 _LARGEST = 2**62  # a ledger knows no larger ones
 
 
@@ -195,7 +195,7 @@ def _number(part: str, value: str) -> float:
     try:
         number = float(value)
     except ValueError:
-        number = nan
+        number = float("nan")
     if not abs(number) <= _LARGEST:
         raise UsageError(f"{part!r} needs a number, such as score>=0.9 or document=3")
     return number

@@ -107,11 +107,18 @@ def inbox_sources(spec: RunSpec, chosen: InboxFilter) -> list[InboxSource]:
         raise UsageError("what was rejected is asked again", "the list of decisions shows it")
     else:
         reviews = (ReviewState(chosen.review),)
-    return [
-        InboxSource(stage, review)
-        for stage in reviewed_stages(spec, chosen.stage)
-        for review in reviews
-    ]
+    stages = reviewed_stages(spec, chosen.stage)
+    _check_fields(spec, stages, chosen)
+    return [InboxSource(stage, review) for stage in stages for review in reviews]
+
+
+def _check_fields(spec: RunSpec, stages: Sequence[StageId], chosen: InboxFilter) -> None:
+    """Refuse a field that no result can have; what has no schema may have any."""
+    schemas = [schema for stage in stages if (schema := spec.stages[stage].schema)]
+    known = dict.fromkeys(name for schema in schemas for name in schema.properties)
+    unknown = [name for name in chosen.fields if name not in known]
+    if unknown and len(schemas) == len(stages):
+        raise UsageError(f"there is no field {unknown[0]!r}", ", ".join(known))
 
 
 def reviewed_stages(spec: RunSpec, name: str | None) -> list[StageId]:
