@@ -191,6 +191,7 @@ def test_a_run_at_its_limit_offers_to_go_on_and_nothing_to_pause(
 
     words = read_words(page)
     assert "It was limited to 3 blocks, and stopped there." in words
+    assert "limited to 3 of 6" not in words
     assert "Go on with the other 3 · about $" in words
     assert "at rest" not in words
     assert "s left" not in words
@@ -229,12 +230,13 @@ def test_a_paused_run_is_paused_and_names_no_command(
 def test_a_run_that_has_just_begun_says_why_its_time_left_is_unknown(
     engine: Engine, client: TestClient, tmp_path: Path
 ) -> None:
-    run = start(engine, tmp_path, ["One clause."])
+    run = start(engine, tmp_path, ["One clause.", "Another clause."], limit=1)
     with engine.ledger.transaction() as tx:
         tx.workers.add_worker("elsewhere", 1, "0", engine.runtime.now())
 
     words = read_words(client.get(f"/runs/{run.id}").text)
 
+    assert "limited to 1 of 2" in words
     assert "time left: unknown: nothing is answered yet" in words
     told = client.get(f"/v1/runs/{run.id}").json()["time_left"]
     assert told["unknown"] == "nothing_answered"

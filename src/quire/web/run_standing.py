@@ -62,6 +62,14 @@ class RunStanding:
         return self.now.state == RunState.RUNNING
 
     @property
+    def limit_words(self) -> str:
+        """That it goes on to its limit only; "" where it has none, or has reached it."""
+        limit, total = self.now.task_limit, self.now.total
+        if not self.live or limit is None or limit >= total or self.now.spent:
+            return ""
+        return f"limited to {limit:,} of {total:,}"
+
+    @property
     def time_left_words(self) -> str:
         """How long it still takes; "" where what stands beside it says why nobody can tell."""
         if self.time_left is None or self.time_left.unknown in SEEN_REASONS:
