@@ -120,6 +120,13 @@ def test_files_are_brought_in_read_and_purged(
         expect(page.get_by_text("No documents yet")).to_be_visible()
         assert site.engine.documents() == []
 
+        (tmp_path / "cafe.txt").write_bytes("The Café pays.\n".encode("latin-1"))
+        page.set_input_files("#files", tmp_path / "cafe.txt")
+        page.get_by_role("button", name="Read it as latin-1").click()
+        expect(page.locator("tbody tr")).to_have_count(1)
+        expect(page.locator("#refused li")).to_have_count(0)
+        assert "Café" in site.engine.listings.blocks(2, -1, 1)[0].content
+
 
 def test_a_document_looks_right_in_light_and_dark(
     tmp_path: Path, page: Page, pictures: Path | None

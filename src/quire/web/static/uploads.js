@@ -1,7 +1,10 @@
 // Bringing files in: dropped or chosen, folders too, a few at a time, with progress, each refusal in its own line.
+import { button } from "/static/quire.js";
 import { keepSchemas } from "/static/schema_files.js";
 
 const AT_ONCE = 20; // files in a request
+const OTHER_ENCODING = "latin-1"; // that texts which are no UTF-8 are mostly in
+const TEXTS = /\.(csv|tsv|txt|md|html?|json|jsonl|xml|log)$/i;
 const MOST_BYTES = 64 * 1024 * 1024; // of a request, unless one file is larger
 
 // The files of a drop, those in folders too.
@@ -34,12 +37,12 @@ function groups(files) {
   return made;
 }
 
-function send(files, progress) {
+function send(files, progress, encoding) {
   return new Promise((resolve) => {
     const form = new FormData();
     for (const file of files) form.append("files", file, file.name);
     const request = new XMLHttpRequest();
-    request.open("POST", "/v1/documents");
+    request.open("POST", `/v1/documents${encoding ? `?encoding=${encoding}` : ""}`);
     request.setRequestHeader("Accept", "application/json");
     request.upload.onprogress = (event) => progress(event.loaded);
     request.onload = () => {
@@ -55,7 +58,7 @@ function send(files, progress) {
 }
 
 // Sends files; `tell(share, words)` hears how far it is. Gives back documents and refusals.
-export async function bringIn(files, tell) {
+export async function bringIn(files, tell, encoding = null) {
   const bytes = files.reduce((sum, file) => sum + file.size, 0) || 1;
   const result = { documents: [], refused: [] };
   let sent = 0; let done = 0;
@@ -63,7 +66,7 @@ export async function bringIn(files, tell) {
     const size = some.reduce((sum, file) => sum + file.size, 0);
     tell(sent / bytes, `${done} of ${files.length} files · sending ${some[0].name}${some.length > 1 ? ` and ${some.length - 1} more` : ""}`);
     const answer = await send(some, (loaded) => tell(Math.min(1, (sent + Math.min(loaded, size)) / bytes),
-      loaded >= size ? `${done} of ${files.length} files · reading ${some.length === 1 ? some[0].name : `${some.length} files`}` : `${done} of ${files.length} files · sending`));
+      loaded >= size ? `${done} of ${files.length} files · reading ${some.length === 1 ? some[0].name : `${some.length} files`}` : `${done} of ${files.length} files · sending`), encoding);
     result.documents.push(...answer.documents);
     result.refused.push(...answer.refused);
     sent += size; done += some.length;
@@ -80,13 +83,18 @@ export function takeFiles({ drop, inputs, bar, words, box, refused, done, keep }
     const { documents: files, kept } = await keepSchemas(all);
     if (kept.length) keep(kept);
     if (!files.length) return;
-    box.hidden = false;
     refused.replaceChildren();
-    const result = await bringIn(files, (share, text) => { bar.value = share; words.textContent = text; });
+    await bring(files);
+  };
+  const bring = async (files, encoding = null) => {
+    box.hidden = false;
+    const result = await bringIn(files, (share, text) => { bar.value = share; words.textContent = text; }, encoding);
     for (const { name, reason } of result.refused) {
       const line = document.createElement("li");
       line.className = "problem text";
       line.textContent = `${name}: ${reason}`;
+      const file = files.find((one) => one.name === name);
+      if (file && !encoding && TEXTS.test(name)) line.append(" ", button(`Read it as ${OTHER_ENCODING}`, () => { line.remove(); bring([file], OTHER_ENCODING); }));
       refused.append(line);
     }
     done(result);
