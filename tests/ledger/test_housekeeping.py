@@ -6,6 +6,7 @@ from pathlib import Path
 
 from quire.domain.reasons import HoldCause, HoldKind
 from quire.domain.states import AttemptMove, RunMove
+from quire.domain.tasks import MemberVerdict
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.ledger.statements import load, migrations
 from quire.pipeline.calls.record import lose_attempts, record_answers
@@ -127,7 +128,7 @@ def test_an_erased_document_leaves_counts_and_money_but_no_text(ledger: Ledger, 
     with ledger.transaction() as tx:
         request = request_of(tx, attempt)
         record_answers(tx, [answer(place, attempt, secret.encode(), reply(secret))], NOW)
-        tx.requests.note_verdicts([(request, 1, "retry", secret)])
+        tx.requests.note_verdicts([MemberVerdict(request, 1, "retry", secret)])
         scope = tx.purges.take_scope(place.document)
         tx.purges.erase_exchanges([request_id for request_id, _ in scope.requests], NOW)
         tx.purges.erase_documents(scope, NOW)

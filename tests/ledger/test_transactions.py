@@ -7,6 +7,7 @@ import pytest
 from quire.domain.errors import LedgerError, LedgerUnavailable
 from quire.domain.reasons import EventKind, HoldCause, TaskError, TaskErrorKind
 from quire.domain.states import TaskMove
+from quire.domain.tasks import MemberVerdict
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.ledger.tables.attempts import AttemptEnd
 from quire.ledger.tables.tasks import TaskNote
@@ -130,7 +131,7 @@ def test_messages_may_quote_anything(ledger: Ledger) -> None:
         tx.holds.add_hold(place.run, HoldCause.PLUGIN, NOW, problem=nasty)
         tx.events.add_event(place.run, EventKind.STAGE_STARTED, NOW, stage=nasty)
         tx.requests.note_verdicts(
-            [(tx.attempts.attempts_by_id([attempt])[0].request_id, 1, "retry", nasty)]
+            [MemberVerdict(tx.attempts.attempts_by_id([attempt])[0].request_id, 1, "retry", nasty)]
         )
 
         view = tx.tasks.get_task(task)

@@ -31,6 +31,7 @@ ADDED = {
     ),
     "blocks": ("content_id",),
     "requests": ("stray_ids", "most_input"),  # of a later version
+    "request_tasks": ("gate_version",),
     "documents": ("aside", "result_id"),
     "credentials": ("accepted_at", "person"),
     "results": (

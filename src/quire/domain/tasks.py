@@ -30,6 +30,16 @@ class ReadyTask(NamedTuple):
     content_key: int = 0  # what it asks about, as a number; 0 until its words are looked at
 
 
+class MemberVerdict(NamedTuple):
+    """What was said of the answer about one task of a request."""
+
+    request_id: RequestId
+    ordinal: int
+    verdict: str
+    reasons: str | None = None
+    gate_version: str | None = None  # what refused it; of an accepted one its result says it
+
+
 class Member(NamedTuple):
     """A task inside one request, as it stands now."""
 

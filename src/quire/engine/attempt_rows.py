@@ -162,7 +162,7 @@ def _verdict_columns(
         "task_id": lone.task_id if lone else None,
         "verdict": judged.verdict if judged else None,
         "refusal_reason": judged.reasons if judged and refused else None,
-        "gate_version": gate_version,
+        "gate_version": judged.gate_version if judged and refused else gate_version,
     }
 
 

@@ -68,6 +68,7 @@ def test_every_message_joins_and_refused_answers_are_among_them(
     )
     assert refused.output.notna().all()
     assert set(refused.verdict) <= {"retry", "fail"}
+    assert refused.gate_version.str.startswith("markers/").all()
     accepted = messages[messages.verdict == "accept"]
     assert accepted.refusal_reason.isna().all()
     assert accepted.gate_version.str.startswith("markers/").all()

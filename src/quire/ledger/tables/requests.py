@@ -10,7 +10,7 @@ from quire.domain.ids import LaneId, RequestId, RunId, StageId, TaskId
 from quire.domain.requests import Membership, NewRequest, QueuedRequest, RequestGroup
 from quire.domain.runs import Lane
 from quire.domain.states import REQUEST, RequestMove, RequestState
-from quire.domain.tasks import Member, MemberContent
+from quire.domain.tasks import Member, MemberContent, MemberVerdict
 from quire.ledger.stored_values import from_micros_or_none, storable_text, to_micros
 from quire.ledger.tables.table import Table
 
@@ -154,9 +154,12 @@ class Requests(Table):
         if requests:
             self._change("accept_members", ids=requests)
 
-    def note_verdicts(self, verdicts: Sequence[tuple[RequestId, int, str, str | None]]) -> None:
+    def note_verdicts(self, verdicts: Sequence[MemberVerdict]) -> None:
         """Note each member's verdict, with reasons."""
-        rows = [(*verdict[:-1], verdict[-1] and storable_text(verdict[-1])) for verdict in verdicts]
+        rows = [
+            verdict._replace(reasons=verdict.reasons and storable_text(verdict.reasons))
+            for verdict in verdicts
+        ]
         self._connection.run_many("note_verdicts", rows)
 
     def note_stray_ids(self, strays: Sequence[tuple[RequestId, StrayIds]]) -> None:

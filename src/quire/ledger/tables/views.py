@@ -96,6 +96,7 @@ class MemberView(NamedTuple):
     state: TaskState
     verdict: str | None
     reasons: str | None
+    gate_version: str | None  # what refused its answer
 
 
 ANSWERED = (AttemptState.ANSWERED, AttemptState.SETTLED)

@@ -33,7 +33,7 @@ from quire.domain.states import (
     TaskState,
 )
 from quire.domain.task_wording import note_text
-from quire.domain.tasks import Member
+from quire.domain.tasks import Member, MemberVerdict
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.results import AcceptedAnswer
 from quire.ledger.tables.tasks import TaskNote
@@ -84,7 +84,7 @@ class _Outcome:
         self.given_up: _Groups = defaultdict(list)
         self.called: list[TaskId] = []  # answered, and not moved by that
         self.all_accepted: list[RequestId] = []
-        self.verdicts: list[tuple[RequestId, int, str, str | None]] = []
+        self.verdicts: list[MemberVerdict] = []
         self.strays: list[tuple[RequestId, StrayIds]] = []
         self.closing: list[RequestId] = []
         self.dropping: list[RequestId] = []
@@ -229,14 +229,14 @@ def _judge_and_gather(
         judged = move.judged
         if move.piece is not None:
             outcome.pieces.append((move.piece, waiting[0]))
-            _gather_verdicts(answered, members, judged, outcome)
+            _gather_verdicts(given, members, judged, outcome)
             return
     if judged.clean:
         if answered.sent > 1:  # else no verdict was written before, and none means accepted
             outcome.all_accepted.append(answered.request_id)
         _accept(context, answered, waiting, judged, outcome)  # the usual case: nothing to decide
         return
-    _gather_verdicts(answered, members, judged, outcome)
+    _gather_verdicts(given, members, judged, outcome)
     if judged.strays != NO_STRAYS:
         outcome.strays.append((answered.request_id, judged.strays))
     _decide(given, judged, waiting, outcome, last=last)
@@ -342,18 +342,20 @@ def _end_request(answered: AnsweredAttempt, outcome: _Outcome) -> bool:
 
 
 def _gather_verdicts(
-    answered: AnsweredAttempt,
+    given: GivenAnswer,
     members: Sequence[Member],
     judged: ResponseJudgement,
     outcome: _Outcome,
 ) -> None:
     verdicts = [judged.verdicts[member.wire_id] for member in members]
+    request, version = given.answered.request_id, given.context.installed_gate_version
     outcome.verdicts.extend(
-        (
-            answered.request_id,
+        MemberVerdict(
+            request,
             member.ordinal,
             verdict.judgement.value,
             "; ".join((*verdict.reasons, *map(note_text, reading_notes(verdict)))) or None,
+            None if verdict.judgement is Judgement.ACCEPT else version,
         )
         for member, verdict in zip(members, verdicts, strict=True)
     )

@@ -98,11 +98,11 @@ WHERE rt.task_id IN (:tasks...) AND r.state IN ('queued', 'out') AND r.late = 0 
 
 -- name: accept_members
 -- All members of requests whose every answer was accepted, at last: an earlier answer may have left other verdicts.
-UPDATE request_tasks SET verdict = 'accept', reasons = NULL WHERE request_id IN (:ids...)
+UPDATE request_tasks SET verdict = 'accept', reasons = NULL, gate_version = NULL WHERE request_id IN (:ids...)
 
 -- name: note_verdicts
--- rows: request_id int, ordinal int, verdict text, reasons text
-UPDATE request_tasks SET verdict = rows.verdict, reasons = rows.reasons
+-- rows: request_id int, ordinal int, verdict text, reasons text, gate_version text
+UPDATE request_tasks SET verdict = rows.verdict, reasons = rows.reasons, gate_version = rows.gate_version
 FROM rows WHERE request_tasks.request_id = rows.request_id AND request_tasks.ordinal = rows.ordinal
 
 -- name: note_stray_ids
@@ -195,7 +195,7 @@ WHERE rt.request_id = :id AND r.attempt_id IS NOT NULL ORDER BY 3
 SELECT rt.ordinal, rt.wire_id, rt.task_id, rt.version, t.state,
     CASE WHEN rt.verdict IS NULL AND judged.answers = 1 THEN 'accept' ELSE rt.verdict END,
     CASE WHEN rt.verdict IS NULL AND judged.answers = 0 THEN (SELECT a.error FROM attempts a
-        WHERE a.request_id = rt.request_id AND a.error IS NOT NULL ORDER BY a.no DESC LIMIT 1) ELSE rt.reasons END
+        WHERE a.request_id = rt.request_id AND a.error IS NOT NULL ORDER BY a.no DESC LIMIT 1) ELSE rt.reasons END, rt.gate_version
 FROM request_tasks rt JOIN tasks t ON t.id = rt.task_id AND t.workspace_id = :workspace
 CROSS JOIN (SELECT count(*) AS answers FROM (SELECT 1 FROM attempts a JOIN responses p ON p.attempt_id = a.id
     WHERE a.request_id = :id AND a.state = 'settled' AND p.stop IS NOT NULL LIMIT 1) AS settled) AS judged

@@ -1,6 +1,6 @@
 -- All tables of a new SQLite ledger. The migrations make the same, one after the other, which takes
 -- six times as long. Written by `make docs`, and compared with them by a test: never edited.
--- version: 45
+-- version: 46
 
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY,
@@ -159,7 +159,7 @@ CREATE TABLE request_tasks (
     wire_id TEXT NOT NULL,
     version INTEGER NOT NULL,
     verdict TEXT CHECK (verdict = 'accept' OR verdict = 'retry' OR verdict = 'fail'),
-    reasons TEXT, used TEXT,
+    reasons TEXT, used TEXT, gate_version TEXT,
     PRIMARY KEY (request_id, ordinal)
 ) STRICT, WITHOUT ROWID;
 
