@@ -86,9 +86,8 @@ def test_what_is_answered_is_no_part_of_what_is_to_be_paid(quire: Quire) -> None
 
     assert "of 600 blocks 600 are answered already" in screen
     assert re.search(r"expected of `quire run`: nothing, \$0; all of it anew would be \$\d", screen)
-    assert printed["asked"] == dict.fromkeys(
-        ("tasks", "calls", "low_usd", "cost_usd", "high_usd", "least_budget_usd"), 0
-    )
+    money = ("tasks", "calls", "low_usd", "cost_usd", "high_usd", "least_budget_usd")
+    assert printed["asked"] == {**dict.fromkeys(money, 0), "variants": []}
     assert printed["expected_usd"] > 0
 
 
