@@ -208,10 +208,20 @@ def test_alphas_between_models(design: tuple[int, int, float], level: str) -> No
     _check_fewer(covered)
 
 
-@pytest.mark.parametrize("name", ["corrected", "kappa", "discrimination", "right_of_all"])
+@pytest.mark.parametrize(
+    ("name", "several"),
+    [
+        ("corrected", 0),
+        ("corrected", 0.5),
+        *((n, 0) for n in ("kappa", "discrimination", "right_of_all")),
+    ],
+)
 @pytest.mark.parametrize("design", FEWER_DESIGNS)
-def test_accuracies(design: tuple[int, int, float], name: str) -> None:
-    """Truth is the stage of the piece's strength; the critic is surer of right verdicts."""
+def test_accuracies(design: tuple[int, int, float], name: str, several: float) -> None:
+    """Truth is the stage of the piece's strength; the critic is surer of right verdicts.
+
+    `several` of the verdicts name two stages, in some samples more of them than in others.
+    """
     chance = numpy.random.default_rng(7)
     edges = numpy.linspace(-1.5, 1.5, 3)
     truths = numpy.digitize(numpy.linspace(-1, 1, design[1]), edges)
@@ -220,10 +230,12 @@ def test_accuracies(design: tuple[int, int, float], name: str) -> None:
         stages = _stages((samples, *design[1:]), 4, 0.3, chance)
         sure = 1 / (1 + numpy.exp(-(0.8 * (stages == truths) + chance.logistic(size=stages.shape))))
         abstains = chance.random(stages.shape) < 0.1
+        doubts = chance.random(stages.shape) < 2 * several * chance.random((samples, 1))
         (found,) = measure_correctness(
             [
                 Score("m", sample, str(piece), decoded=True, truth=int(truths[piece]) + 1,
-                      stages=() if abstains[sample, piece] else (int(stage) + 1,),
+                      stages=() if abstains[sample, piece]
+                      else tuple(range(int(stage) + 1, int(stage) + 2 + doubts[sample, piece])),
                       agreement=float(sure[sample, piece]))
                 for sample, row in enumerate(stages)
                 for piece, stage in enumerate(row)

@@ -96,6 +96,30 @@ def mean_of_sums(totals: Any, counts: Any, ends: tuple[float, float] | None = SH
     return (value, ends[0] + reach * low, ends[0] + reach * high, round(n), m)
 
 
+def above_chance(hits: Any, ones: Any, counts: Any, size: int) -> Row:
+    """Accuracy above that of guesses, from what each sample hits and how often it names one stage.
+
+    Without each sample in turn; where chance does not vary, as the interval of accuracy.
+    """
+
+    def figure(hits: Any, ones: Any, counts: Any) -> Any:
+        chance = ones / counts / size
+        return (hits / counts - chance) / (1 - chance)
+
+    value, *ends, n, m = mean_of_sums(hits, counts)
+    chance = ones.sum() / counts.sum() / size
+    moved = [None if x is None else (x - chance) / (1 - chance) for x in (value, *ends)]
+    if m < 2 or not hits.sum() or ones.sum() == counts.sum():
+        return (moved[0], moved[1], moved[2], n, m)
+    without = figure(hits.sum() - hits, ones.sum() - ones, counts.sum() - counts)
+    error, least, reach = own.jackknife_error(without), -1 / (size - 1), size / (size - 1)
+    if error < 1e-14:
+        return (moved[0], moved[1], moved[2], n, m)
+    p = (figure(hits.sum(), ones.sum(), counts.sum()) - least) / reach
+    low, high = logit_interval(p, own.student(m - 1) * error / reach)
+    return (moved[0], least + reach * low, least + reach * high, n, m)
+
+
 def wilson(p: float, n: float, t: float) -> tuple[float, float]:
     """Wilson's interval with t for its quantile."""
     middle = (p + t**2 / (2 * n)) / (1 + t**2 / n)

@@ -15,8 +15,10 @@ from tests.kits.judge.own_figures import (
     Key,
     Row,
     Tables,
+    above_chance,
     agreement,
     clip,
+    cluster_sums,
     left_out,
     mean,
     mean_of_sums,
@@ -144,11 +146,10 @@ def _accuracy(t: Tables) -> Found:
         heard = answered.dropna(subset=["expert_agreement_prob"])
         accuracy = mean(answered, answered.right)
         chance = guessing(answered, t.size)
-        ends = [None if x is None else (x - chance) / (1 - chance) for x in accuracy[:3]]
         commonest = known.ground_truth_stage.value_counts(normalize=True).max()
         found: dict[str, Row] = {
             "accuracy": accuracy,
-            "corrected": (ends[0], ends[1], ends[2], *accuracy[3:]),
+            "corrected": _above_chance(answered, t.size),
             "kappa": left_out(answered, _kappa_with_truth, "below one"),
             "answered": mean(known, known.said),
             "right_of_all": mean(known, known.right),
@@ -164,6 +165,12 @@ def _accuracy(t: Tables) -> Found:
 def guessing(answered: Any, size: int) -> float:
     """What guessing is right in: one stage named is right once in all, several never."""
     return float((answered.value.map(len) == 1).mean()) / size if len(answered) else 1 / size
+
+
+def _above_chance(answered: Any, size: int) -> Row:
+    hits, counts = cluster_sums(answered, answered.right)
+    ones, _ = cluster_sums(answered, answered.value.map(len) == 1)
+    return above_chance(hits, ones, counts, size)
 
 
 def _kappa_with_truth(frame: Any) -> float:

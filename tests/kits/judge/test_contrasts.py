@@ -28,7 +28,7 @@ from quire.kits.judge.metrics import Score
 from quire.kits.judge.randomization import sample_seeds
 from tests.kits.judge.examples import experiment
 from tests.kits.judge.fake_run import FakeRun
-from tests.kits.judge.own_figures import mean_of_sums
+from tests.kits.judge.own_figures import above_chance, mean_of_sums
 from tests.kits.judge.own_statistics import alpha, alpha_apart, holm, student, two_sided_p
 
 SAMPLES = 6
@@ -376,9 +376,11 @@ def test_levels_are_figures_of_the_scores_with_intervals_over_samples() -> None:
         totals, counts = (np.array([of(item) for item in sums.values()]) for of in (sum, len))
         wanted = list(mean_of_sums(totals, counts))
         if level.question == "accuracy_above_chance":
-            named = [len(row["decoded_scores"]) for row in answers(rows, level.model).values()]
-            chance = named.count(1) / sum(map(bool, named)) / 4
-            wanted[:3] = [(end - chance) / (1 - chance) for end in wanted[:3]]  # type: ignore[operator]
+            ones = dict.fromkeys(sums, 0)
+            for (seed, _), row in answers(rows, level.model).items():
+                if seed in ones:
+                    ones[seed] += len(row["decoded_scores"]) == 1
+            wanted = list(above_chance(totals, np.array([*ones.values()]), counts, 4))
         assert list(level.figure) == pytest.approx(wanted, abs=1e-6), level
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from quire.domain.data import Json
 from quire.kits.judge.alpha_contrasts import ALL_MODELS, Alpha, compare_alphas
 from quire.kits.judge.contrast_questions import QUESTIONS, Question
-from quire.kits.judge.correctness import above_chance, chance_of
+from quire.kits.judge.correctness import chance_of, estimate_above_chance
 from quire.kits.judge.intervals import (
     CHANGE_OF_SHARE,
     COVERAGE,
@@ -143,9 +143,11 @@ def _level(question: Question, arm: Arm, model: str) -> Estimate:
     if question.is_alpha:
         return arm.alphas[question.name, model].figure
     counted = [score for score in arm.scores_by(model) if question.counts(score)]
+    if question.over_chance:
+        return estimate_above_chance(counted, arm.scale_size)
     clusters = list(_clusters(question, arm, counted).values())
     if question.is_mean:
-        return above_chance(estimate_mean(clusters, SHARE), _chance(question, arm, counted))
+        return estimate_mean(clusters, SHARE)
     return estimate_statistic(clusters, _figure(question, arm), SHARE, len(counted))
 
 

@@ -13,9 +13,12 @@ from quire.kits.judge.agreement import estimate_kappa, verdict_of
 from quire.kits.judge.intervals import (
     SHARE,
     WITHIN_ONE,
+    Ends,
     Estimate,
     estimate_left_out,
     estimate_mean,
+    leave_each_out,
+    scale_between,
 )
 from quire.kits.judge.metrics import Score
 
@@ -74,7 +77,7 @@ def _correctness(model: str, scores: Sequence[Score], scale_size: int) -> Correc
         chance=chance,
         commonest_truth=max(truths.values()) / len(scores),
         accuracy=accuracy,
-        corrected=above_chance(accuracy, chance),
+        corrected=estimate_above_chance(answered, scale_size),
         kappa=estimate_kappa(pairs),
         answered=_share(scores, [bool(score.stages) for score in scores]),
         right_of_all=_share(scores, [is_right(score) for score in scores]),
@@ -103,6 +106,34 @@ def above_chance(accuracy: Estimate, chance: float) -> Estimate:
         None if end is None else (end - chance) / (1 - chance) for end in accuracy[:3]
     )
     return accuracy._replace(value=value, low=low, high=high)
+
+
+def estimate_above_chance(answered: Sequence[Score], scale_size: int) -> Estimate:
+    """Accuracy above chance, of what is above chance.
+
+    Chance goes by how often one stage is named, which varies from sample to sample as accuracy
+    does: so both are computed without each sample in turn. Where every verdict names one stage,
+    or no accuracy moves, it is the interval of accuracy, moved along.
+    """
+    right = [is_right(score) for score in answered]
+    moved = above_chance(_share(answered, right), chance_of(answered, scale_size))
+    alone = [len(score.stages) == 1 for score in answered]
+    if all(alone) or not any(right):
+        return moved
+    totals: dict[int, tuple[float, float, float]] = {}
+    for score, hit, one in zip(answered, right, alone, strict=True):
+        hits, ones, count = totals.get(score.sample, (0.0, 0.0, 0.0))
+        totals[score.sample] = (hits + hit, ones + one, count + 1)
+
+    def figure(of: tuple[float, ...]) -> float | None:
+        hits, ones, count = of
+        chance = ones / count / scale_size if count else 0.0
+        return (hits / count - chance) / (1 - chance) if count else None
+
+    without = leave_each_out(list(totals.values()), figure)
+    scale = scale_between(Ends(-1 / (scale_size - 1), 1.0))
+    found = estimate_left_out(moved.value, without, moved.observations, scale)
+    return found._replace(clusters=moved.clusters) if found.low is not None else moved
 
 
 def _discrimination(scores: Sequence[Score]) -> Estimate:

@@ -91,11 +91,23 @@ AT_MOST_ONE = Scale(  # alphas and kappas: 1 - figure is a ratio of disagreement
     lambda value: 1 / (1 - value) if value < 1 else 0.0,
 )
 CORRELATION = Scale(atanh, tanh, lambda value: 1 / (1 - value**2) if abs(value) < 1 else 0.0)
-WITHIN_ONE = Scale(
-    lambda value: log(value / (1 - value)),
-    lambda place: 1 / (1 + exp(-place)),
-    lambda value: 1 / (value * (1 - value)) if 0 < value < 1 else 0.0,
-)
+
+
+def scale_between(ends: Ends) -> Scale:
+    """The logit scale of figures that lie between two ends."""
+
+    def slope(value: float) -> float:
+        part = ends.part(value)
+        return 1 / (part * (1 - part) * (ends.high - ends.low)) if 0 < part < 1 else 0.0
+
+    return Scale(
+        lambda value: log(ends.part(value) / (1 - ends.part(value))),
+        lambda place: ends.value(1 / (1 + exp(-place))),
+        slope,
+    )
+
+
+WITHIN_ONE = scale_between(SHARE)
 
 
 def estimate_left_out(
