@@ -120,8 +120,9 @@ def test_rerun_in_the_middle_of_a_run_drops_what_was_not_sent(world: Worlds) -> 
     here.model.hold = lambda number: number > 8 + 8 + 3 and not seen
 
     def begun() -> bool:
-        if here.model.calls > 8 + 8 + 3:
-            seen.append(task_states(here.engine, run)["points"]["done"])
+        if here.model.calls > 8 + 8 + 3:  # some of those before may not be judged yet
+            done = task_states(here.engine, run)["points"].get("done")
+            seen.extend([done] if done else [])
         return bool(seen)
 
     here.engine.work(begun)
