@@ -9,6 +9,7 @@ there is one, and says which. A test asks for the fixtures `page` and `serve`, w
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -101,7 +102,11 @@ def run_chromium() -> Iterator[str]:
     command = [str(ensure_chromium()), *QUIET, f"--user-data-dir={folder}", "about:blank"]
     environment = {**os.environ, "HOME": str(folder)}
     chromium = subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     try:
         said = folder / "DevToolsActivePort"
@@ -109,7 +114,8 @@ def run_chromium() -> Iterator[str]:
         yield f"http://127.0.0.1:{_lines(said)[0]}"
     finally:
         with count_tree(chromium.pid):
-            chromium.terminate()
+            # Debian's program is a shell script, which would leave the browser behind
+            os.killpg(chromium.pid, signal.SIGKILL)
             chromium.wait()
         shutil.rmtree(folder, ignore_errors=True)
 
