@@ -50,7 +50,7 @@ def test_a_bundle_has_every_table_and_its_keys_find_their_rows(
         for key, other in KEYS.items():
             if key in frame and other != name:
                 assert set(frame[key].dropna()) <= set(tables[other][key]), (name, key)
-    assert tables["responses"]["text"].str.contains("block_uid").all()
+    assert tables["responses"]["text"].str.contains("block_uid", na=False).all()
     assert set(tables["messages"]["role"]) == {"system", "user"}
     assert tables["messages"]["content"].str.contains("Block 3").any()
     assert list(tables["reviews"]["reviewer"]) == ["Ada"]

@@ -154,7 +154,7 @@ def assert_the_files_load(rows: ExperimentRows, folder: Path) -> None:
     assert set(scores.evidence_id) == set(frames["evidences"].evidence_id)
     parsed = scores[scores.parse_status == "parsed"]
     assert (parsed.attempt_count >= 1).all()
-    assert parsed.score_output.str.contains("VERDICT").all()
+    assert parsed.score_output.str.contains("VERDICT", na=False).all()
     assert len(frames["score_items"]) == parsed.subset_size.sum()
 
 
