@@ -21,7 +21,7 @@ from tests.postgres import Databases, PostgresServer, own_server, postgres_serve
 from tests.ready_databases import ReadyDatabases, ready_databases
 from tests.ready_ledgers import use_ready_ledgers
 from tests.repetitions import Repetitions
-from tests.reports import Stopwatch, Teller
+from tests.reports import Stopwatch, Teller, tell_less
 from tests.schedule import LONG, longest_first
 from tests.time_limits import time_limit
 from tests.warm import warm_starts
@@ -70,6 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Measure, and tell what was measured where somebody looks."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as in a terminal, also where nohup began it
     config.pluginmanager.register(Stopwatch())
+    tell_less(config)
     terminal = config.pluginmanager.get_plugin("terminalreporter")
     if terminal is not None and (most := config.getoption("slowest")):
         config.pluginmanager.register(Teller(terminal, most))

@@ -1,12 +1,14 @@
 """What `make test` tells: a test that failed at once, and at the end which tests took most."""
 
 import time
-from collections.abc import Generator, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Iterable
+from functools import partial
+from typing import Any, NamedTuple
 
 import pytest
 
 CPU = "cpu"  # what a report calls the seconds of CPU that its test took
+SHORT = 0.05  # seconds: no test that took less is among the slowest
 
 
 class Took(NamedTuple):
@@ -35,6 +37,38 @@ class Stopwatch:
         if report.when == "teardown":
             report.user_properties.append((CPU, time.process_time() - self._began))
         return report
+
+
+def tell_less(config: pytest.Config) -> None:
+    """Where several processes share the tests, send only what makes a difference.
+
+    To send, to read and to pass on six messages about each of so many tests took longer than most
+    tests: that one began and ended, was set up and cleaned up is known from how it ended.
+    """
+    for _, sender in config.pluginmanager.list_name_plugin():
+        if hasattr(config, "workerinput") and hasattr(sender, "sendevent"):
+            sender.sendevent = partial(_send, sender.sendevent)
+
+
+def _send(send: Callable[..., None], name: str, **what: Any) -> None:
+    """Send it, if anybody would miss it."""
+    if name in ("logstart", "logfinish") or (name == "testreport" and _says_nothing(what["data"])):
+        return
+    send(name, **what)
+
+
+def _says_nothing(report: dict[str, Any]) -> bool:
+    """Whether it only says that a quick test could be set up or cleaned up."""
+    took = (
+        report["duration"],
+        *(value for name, value in report["user_properties"] if name == CPU),
+    )
+    return (
+        report["when"] != "call"
+        and report["outcome"] == "passed"
+        and not report["sections"]
+        and max(took) < SHORT
+    )
 
 
 class Teller:

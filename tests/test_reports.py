@@ -1,8 +1,10 @@
 """What is told of many tests: who failed, at once, and who took most, at the end."""
 
+from collections.abc import Callable
+
 import pytest
 
-from tests.reports import CPU, sum_up
+from tests.reports import CPU, SHORT, sum_up, tell_less
 
 pytest_plugins = ["pytester"]
 
@@ -47,3 +49,38 @@ def test_the_parts_of_a_test_are_added_and_cpu_decides() -> None:
     )
 
     assert sum_up([*waits, works]) == [(1.5, 2.0, "works"), (0.1, 10.0, "waits")]
+
+
+class Sender:
+    """Stands for what tells the process that somebody looks at."""
+
+    def __init__(self) -> None:
+        self.sent = list[object]()
+        self.sendevent: Callable[..., None] = self._keep
+
+    def _keep(self, name: str, **what: object) -> None:
+        self.sent.append(what.get("data", name))
+
+
+def test_of_a_quick_test_it_is_sent_how_it_ended_and_no_more(pytester: pytest.Pytester) -> None:
+    config, sender = pytester.parseconfig(), Sender()
+    config.workerinput = {}  # type: ignore[attr-defined]  # as a process that shares the tests has
+    config.pluginmanager.register(sender)
+    quick: dict[str, object] = {
+        "outcome": "passed",
+        "duration": 0.0,
+        "sections": [],
+        "when": "call",
+    }
+    quick["user_properties"] = [(CPU, SHORT / 2)]
+    setup, teardown = quick | {"when": "setup"}, quick | {"when": "teardown"}
+    failed, told = setup | {"outcome": "failed"}, teardown | {"sections": [("stdout", "what")]}
+    slow, busy = setup | {"duration": SHORT}, teardown | {"user_properties": [(CPU, SHORT)]}
+
+    tell_less(config)
+    for report in (setup, quick, teardown, failed, told, slow, busy):
+        sender.sendevent("testreport", data=report)
+    for name in ("logstart", "logfinish", "runtest_protocol_complete"):
+        sender.sendevent(name)
+
+    assert sender.sent == [quick, failed, told, slow, busy, "runtest_protocol_complete"]
