@@ -136,8 +136,18 @@ def test_a_run_paused_at_any_stage_goes_on_in_another_process(world: Worlds, sta
     here = world()
     run = start_run(here)
     place = [item.name for item in CHAIN].index(stage)
-    here.engine.work(lambda: any(_has_begun(here, run, item.name) for item in CHAIN[place:]))
-    run.pause()
+    paused: list[bool] = []
+
+    def has_come() -> bool:
+        return any(_has_begun(here, run, item.name) for item in CHAIN[place:])
+
+    def pause() -> bool:
+        if has_come() and not paused:
+            paused.append(run.pause())
+        return bool(paused)
+
+    here.model.hold = lambda number: not paused and has_come()  # else it may be over by then
+    here.engine.work(pause)
     run.wait()
     calls = here.model.calls
     assert hold_kinds(run) == [HoldKind.USER]

@@ -99,8 +99,15 @@ def test_a_cancelled_run_that_is_retried_lets_each_task_wait_for_what_it_reads(
     run = start_run(
         here, stages=(SUMMARY, CHECK, POINTS), completion_mode="throughput", concurrency=1
     )
-    here.engine.work(lambda: task_states(here.engine, run)["points"].get("waiting", 0) > 0)
-    run.cancel()
+    cancelled: list[bool] = []
+
+    def cancel() -> bool:
+        if task_states(here.engine, run)["points"].get("waiting", 0) > 0:
+            cancelled.append(run.cancel())
+        return bool(cancelled)
+
+    here.model.hold = lambda number: not (cancelled or cancel())
+    here.engine.work(cancel)
     run.wait()
     assert run.progress().state == RunState.CANCELLED
     asked = here.model.calls

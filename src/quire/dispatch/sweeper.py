@@ -48,11 +48,13 @@ class Sweeper:
         if not self._beat_at <= now < self._beat_at + self._lease / 3:
             await self._thread.run(self._thread.ledger.check_version)
             await self._keep_alive(has_call, now)
-        expanded, ended = await self._thread.transact(self._sweep, now)
-        moved = expanded + len(ended)
-        self.ended = self.ended or bool(ended)
-        if moved:
-            self._runtime.reach("after_expand")
+        moved, closed = 0, 1
+        while closed:  # what follows a stage begins at once, in a transaction of its own
+            _, swept, closed, ended = await self._thread.transact(self._sweep, now)
+            moved += swept
+            self.ended = self.ended or bool(ended)
+            if swept:
+                self._runtime.reach("after_expand")
         return moved
 
     def _sweep(self, tx: Transaction, now: datetime) -> SweepResult:

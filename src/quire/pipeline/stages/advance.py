@@ -1,5 +1,6 @@
 """Advance: stages expand into tasks and close when nothing is owed; runs end with the last."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -39,119 +40,159 @@ FOLD_TALLIES_ABOVE = 200  # tallies of one stage worth folding
 class SweepResult(NamedTuple):
     """What one sweep did."""
 
-    expanded: int
+    expanded: int  # tasks made or woken
+    moved: int  # these, tasks let go, stages begun or closed, runs ended
+    closed: int  # stages of runs that go on: what they kept waiting may begin in the next sweep
     ended: tuple[RunId, ...]
+
+
+class RunStep(NamedTuple):
+    """What one sweep did with one run."""
+
+    expanded: int = 0
+    moved: int = 0  # besides: tasks let go, stages begun
+    closed: int = 0
+    finished: bool = False
 
 
 def advance(tx: Transaction, contexts: Contexts, now: datetime) -> SweepResult:
     """Move every running run on by one short step; twice at once is harmless."""
-    expanded, ended = 0, []
+    expanded, moved, closed, ended = 0, 0, 0, []
     for wishes in tx.runs.running_wishes():
-        if wishes.cancelling:
-            unfit = bool(contexts.spec_of(tx, wishes.run_id).missing_plugins)
-            finished = wind_down_run(tx, wishes.run_id, now, unfit=unfit)
-        else:
-            if wishes.deadline is not None and wishes.deadline <= now:
-                fall_back_to_direct(tx, wishes.run_id, now)
-            made, finished = _advance_run(tx, contexts, wishes, now)
-            expanded += made
-        if finished:
+        step = _step_run(tx, contexts, wishes, now)
+        expanded += step.expanded
+        moved += step.expanded + step.moved + step.closed + step.finished
+        if step.finished:
             ended.append(wishes.run_id)
             if wishes.funded:
                 end_slices_of_run(tx, wishes.run_id, now)
+        else:
+            closed += step.closed
     for stage in tx.tallies.crowded_stages(FOLD_TALLIES_ABOVE):
         tx.tallies.fold_tallies(stage)
-    return SweepResult(expanded, tuple(ended))
+    return SweepResult(expanded, moved, closed, tuple(ended))
 
 
-def _advance_run(
-    tx: Transaction, contexts: Contexts, wishes: Wishes, now: datetime
-) -> tuple[int, bool]:
-    """Move one run on, as far as its packages let it: how many tasks were made, and its end."""
+def _step_run(tx: Transaction, contexts: Contexts, wishes: Wishes, now: datetime) -> RunStep:
+    """Move one run on, or wind it down where that is wished."""
+    if wishes.cancelling:
+        unfit = bool(contexts.spec_of(tx, wishes.run_id).missing_plugins)
+        return RunStep(finished=wind_down_run(tx, wishes.run_id, now, unfit=unfit))
+    if wishes.deadline is not None and wishes.deadline <= now:
+        fall_back_to_direct(tx, wishes.run_id, now)
+    return _advance_run(tx, contexts, wishes, now)
+
+
+def _advance_run(tx: Transaction, contexts: Contexts, wishes: Wishes, now: datetime) -> RunStep:
+    """Move one run on, as far as its packages let it."""
     spec = contexts.spec_of(tx, wishes.run_id)
     if not check_plugins(tx, contexts, spec, now) or is_held_for_broken_plugin(
         tx, contexts, spec.run_id
     ):
-        return 0, False
+        return RunStep()
     try:
-        made = _advance_stages(tx, contexts, wishes, now)
+        expanded, moved = _advance_stages(tx, contexts, wishes, now)
     except PluginFailed as error:  # before anything of that chunk was written
         hold_for_broken_plugin(tx, contexts, spec.run_id, error, now)
-        return 0, False
-    return made, _close_stages(tx, contexts.sweep_memo, spec, now)
+        return RunStep()
+    return RunStep(expanded, moved, *_close_stages(tx, contexts.sweep_memo, spec, now))
 
 
-def _advance_stages(tx: Transaction, contexts: Contexts, wishes: Wishes, now: datetime) -> int:
-    """Begin, expand and look after every stage of a run; returns how many tasks moved."""
+def _advance_stages(
+    tx: Transaction, contexts: Contexts, wishes: Wishes, now: datetime
+) -> tuple[int, int]:
+    """Begin, expand and look after every stage of a run: tasks that were made, what else moved."""
     spec = contexts.spec_of(tx, wishes.run_id)
-    if len(spec.stages) > 1:
-        _sweep_stages(tx, contexts.sweep_memo, spec, wishes, now)
+    several = len(spec.stages) > 1
+    moved = _begin_stages(tx, spec, wishes, now) if several else 0
     stages = tx.runs.stages_of_run(wishes.run_id)
     made = sum(
         expand(tx, contexts, stage) for stage in stages if stage.state == StageState.EXPANDING
     )
+    if several:
+        moved += _sweep_stages(tx, contexts.sweep_memo, spec, stages, now)
     begun = (StageState.EXPANDING, StageState.OPEN)
-    return made + sum(wake_unled(tx, stage.id) for stage in stages if stage.state in begun)
+    woken = sum(wake_unled(tx, stage.id) for stage in stages if stage.state in begun)
+    return made + woken, moved
 
 
-def _sweep_stages(
-    tx: Transaction, memo: SweepMemo, spec: RunSpec, wishes: Wishes, now: datetime
-) -> None:
-    """Begin stages whose time has come, and sweep up what nobody else saw to."""
+def _begin_stages(tx: Transaction, spec: RunSpec, wishes: Wishes, now: datetime) -> int:
+    """Begin stages whose time has come; returns how many."""
     stages = tx.runs.stages_of_run(spec.run_id)
     stages_by_name = {run_stage.name: run_stage for run_stage in stages}
     stopped = stop_if_asked(tx, spec, stages_by_name, wishes, now)
-    held = stopped or any([hold_if_failed(tx, spec, run_stage, now) for run_stage in stages])
+    if stopped or any([hold_if_failed(tx, spec, run_stage, now) for run_stage in stages]):
+        return 0
+    waiting = [stage for stage in stages if stage.state == StageState.WAITING]
+    return sum([begin(tx, spec, stage, stages_by_name, wishes, now) for stage in waiting])
+
+
+def _sweep_stages(
+    tx: Transaction, memo: SweepMemo, spec: RunSpec, stages: Sequence[RunStage], now: datetime
+) -> int:
+    """Sweep up what nobody else saw to; returns how many tasks moved."""
+    moved = 0
     for stage in stages:
         recipe_stage = spec.stages[stage.id]
-        if stage.state == StageState.WAITING and not held:
-            begin(tx, spec, stage, stages_by_name, wishes, now)
         if recipe_stage.critic:
-            sweep_critics(tx, memo, spec, recipe_stage, now)
+            moved += sweep_critics(tx, memo, spec, recipe_stage, now)
         if stage.state in (StageState.EXPANDING, StageState.OPEN) and has_settled_inputs(
             tx, spec, stage
         ):
-            sweep(tx, memo, spec, stage, now)
+            moved += sweep(tx, memo, spec, stage, now)
+    return moved
 
 
-def _close_stages(tx: Transaction, memo: SweepMemo, spec: RunSpec, now: datetime) -> bool:
-    """Close sealed stages that owe nothing; end the run with its last stage."""
+def _close_stages(
+    tx: Transaction, memo: SweepMemo, spec: RunSpec, now: datetime
+) -> tuple[int, bool]:
+    """Close sealed stages that owe nothing; end the run with its last: how many, and its end."""
     run = spec.run_id
-    states = {run_stage.name: run_stage.state for run_stage in tx.runs.stages_of_run(run)}
-    for stage in tx.runs.stages_of_run(run):
-        if _may_call_critic(spec, stage, states):
-            continue
-        if stage.state == StageState.OPEN and not has_owed_tasks(tx, stage.id):
-            # a retry may be under way: look again when nobody else can reopen it
-            tx.runs.lock_run(run)
-            if not has_owed_tasks(tx, stage.id):
-                tx.runs.move_stage(StageMove.CLOSE, stage.id)
     stages = tx.runs.stages_of_run(run)
+    closed = sum([_close_if_over(tx, spec, stage, stages) for stage in stages])
+    if closed:
+        stages = tx.runs.stages_of_run(run)
     if any(stage.state != StageState.CLOSED for stage in stages) or _reopen_unblocked(
         tx, memo, spec, stages, now
     ):
-        return False
+        return closed, False
     if any([hold_if_failed(tx, spec, stage, now) for stage in stages]):
+        return closed, False
+    return closed, _end_run(tx, run, RunMove.FINISH, now)
+
+
+def _close_if_over(
+    tx: Transaction, spec: RunSpec, stage: RunStage, stages: Sequence[RunStage]
+) -> bool:
+    """Close a stage to which nothing more can come, and that owes nothing."""
+    if stage.state != StageState.OPEN or _may_call_critic(spec, stage, stages):
         return False
-    return _end_run(tx, run, RunMove.FINISH, now)
+    if has_owed_tasks(tx, stage.id):
+        return False
+    # a retry may be under way: look again when nobody else can reopen it
+    tx.runs.lock_run(spec.run_id)
+    return not has_owed_tasks(tx, stage.id) and bool(tx.runs.move_stage(StageMove.CLOSE, stage.id))
 
 
 def finish_if_settled(tx: Transaction, spec: RunSpec, now: datetime) -> bool:
     """End a run of which nothing is owed any more, without waiting for a worker to notice."""
-    if not _close_stages(tx, SweepMemo(), spec, now):
+    _, finished = _close_stages(tx, SweepMemo(), spec, now)
+    if not finished:
         return False
     end_slices_of_run(tx, spec.run_id, now)
     return True
 
 
-def _may_call_critic(spec: RunSpec, stage: RunStage, states: dict[str, StageState]) -> bool:
+def _may_call_critic(spec: RunSpec, stage: RunStage, stages: Sequence[RunStage]) -> bool:
     """Whether a critic may still be asked: there is more to come of what it judges."""
     recipe_stage = spec.stages[stage.id]
-    return bool(recipe_stage.critic) and states[recipe_stage.of] != StageState.CLOSED
+    return bool(recipe_stage.critic) and any(
+        above.name == recipe_stage.of and above.state != StageState.CLOSED for above in stages
+    )
 
 
 def _reopen_unblocked(
-    tx: Transaction, memo: SweepMemo, spec: RunSpec, stages: list[RunStage], now: datetime
+    tx: Transaction, memo: SweepMemo, spec: RunSpec, stages: Sequence[RunStage], now: datetime
 ) -> bool:
     """Whether something that was blocked may go after all; its stage is opened again."""
     if len(stages) == 1 or not any([sweep(tx, memo, spec, run_stage, now) for run_stage in stages]):

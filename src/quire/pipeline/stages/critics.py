@@ -203,27 +203,29 @@ def follow_up(
 
 def sweep_critics(
     tx: Transaction, memo: SweepMemo, spec: RunSpec, critic: Stage, now: datetime
-) -> None:
+) -> int:
     """See to what nobody else saw to: a critic that failed, was not called, or was not heard.
 
-    Two critics of one answer may speak at the same moment, and neither sees the other.
+    Two critics of one answer may speak at the same moment, and neither sees the other. Returns how
+    many tasks moved.
     """
     stage, above = spec.stage_ids[critic.name], spec.stage_ids[critic.of]
     counts = tx.tallies.tallies_of_stage(stage)
     waiting = tx.tallies.tallies_of_stage(above).get(TaskState.PROPOSED, 0)
     state = (counts.get(TaskState.FAILED, 0), waiting)
+    given_up = 0
     if not memo.is_unchanged(("unheard", stage), state, now):
-        if give_up_uncriticised(tx, spec, critic):
+        if given_up := len(give_up_uncriticised(tx, spec, critic)):
             waiting = tx.tallies.tallies_of_stage(above).get(TaskState.PROPOSED, 0)
         else:
             memo.note(("unheard", stage), state, now)
     if not waiting or any(counts.get(state, 0) for state in (TaskState.READY, TaskState.PACKED)):
-        return
-    call_critics(tx, spec, above, tx.critiques.tasks_to_criticise(above, stage))
+        return given_up
+    called = call_critics(tx, spec, above, tx.critiques.tasks_to_criticise(above, stage))
     unheeded = tx.critiques.unapplied_critiques(above, stage)
-    if unheeded:
-        done = apply_critiques(tx, spec, critic, unheeded, now)
-        release_dependants(tx, spec, spec.stage_named(critic.of), done, now)
+    done = apply_critiques(tx, spec, critic, unheeded, now) if unheeded else []
+    release_dependants(tx, spec, spec.stage_named(critic.of), done, now)
+    return given_up + called + len(done)
 
 
 def release_dependants(
