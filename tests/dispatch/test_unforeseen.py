@@ -132,7 +132,7 @@ def test_steps_happen_in_the_order_in_which_they_were_asked_for(world: Worlds) -
 
 def test_nobody_to_tell_costs_no_call_its_place_in_the_books(world: Worlds) -> None:
     here = world(faults="drop=0.6")
-    here.ingest(sentences(40))
+    here.ingest(sentences(12))
     run = here.start(pack_size=1, concurrency=4)
     messages: list[str] = []
 

@@ -36,7 +36,7 @@ def costs(here: World, by: str, run: int | None = None) -> dict[str, int]:
 
 def test_every_view_comes_to_what_attempts_and_tallies_say(world: Worlds) -> None:
     here = world(faults=FAULTS)
-    here.ingest(sentences(120))
+    here.ingest(sentences(60))
     first = here.run(pack_size=10, max_tries=5)
     second = here.run(pack_size=4, max_tries=5, reuse=False)
 

@@ -12,7 +12,7 @@ from tests.ledger.raw import Raw
 from tests.ledger.statement_costs import cost_of
 from tests.postgres import Databases
 
-FEW, MANY = 1_000, 10_000
+FEW, MANY = 300, 3_000
 READER = 5_000_000
 CRITICS = 6_000_000
 

@@ -12,7 +12,7 @@ from tests.ledger.factories import Place
 from tests.ledger.statement_costs import cost_of
 from tests.postgres import Databases
 
-FEW, MANY = 2_000, 20_000
+FEW, MANY = 600, 6_000
 NEWEST = 10**12
 Look = Callable[[Transaction, Place, int], Sequence[object]]  # the last: how many tasks there are
 
@@ -27,9 +27,9 @@ LISTS: dict[str, Look] = {
     "titles to jump to": lambda tx, _, __: tx.list_pages.newest_titles(200),
     "documents in use": lambda tx, _, __: [tx.list_pages.count_usual(200)],
     "blocks": lambda tx, place, tasks: tx.list_pages.blocks_after(place.document, tasks // 2, 101),
-    "calls": lambda tx, place, _: tx.views.list_requests(place.run, 0, 51),
+    "calls": lambda tx, place, _: tx.views.list_requests(place.run, 0, 16),
     "calls further on": lambda tx, place, tasks: tx.views.list_requests(
-        place.run, FIRST + tasks // PACK // 4, 51
+        place.run, FIRST + tasks // PACK // 4, 16
     ),
     "events": lambda tx, place, _: tx.events.events_of_run(place.run, 200),
     "events since": lambda tx, place, tasks: tx.events.events_after(place.run, tasks // 2, 200),

@@ -1,7 +1,7 @@
 """Views for people's tools: documented columns, joins that find their rows, nothing to write."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,9 +10,8 @@ from quire.domain.ids import RunId
 from quire.ledger.statements import migrations
 from quire.ledger.view_scripts import views
 from tests.ledger.raw import Raw
+from tests.ready_databases import ReadyDatabases
 from tests.world import World, sentences
-
-Worlds = Callable[..., World]
 
 KEYS = {
     "run_id": "v_runs",
@@ -25,10 +24,21 @@ KEYS = {
 }
 
 
-@pytest.fixture
-def here(world: Worlds) -> World:
+@pytest.fixture(scope="module", params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the run that every test reads may be, on either database."""
+    if request.param == "sqlite":
+        yield str(tmp_path_factory.mktemp("views") / "quire.db")
+        return
+    databases: ReadyDatabases = request.getfixturevalue("ready_postgres")
+    with databases.lend() as lent:
+        yield lent
+
+
+@pytest.fixture(scope="module")
+def here(url: str) -> Iterator[World]:
     """A run with packs, a failure, a lost call and decisions."""
-    made = world(faults="wrong@MARK")
+    made = World(url, faults="wrong@MARK")
     made.model.script = ["", "drop=1"]
     made.ingest(sentences(9, mark=4), name="letters")
     run = made.run(pack_size=4, max_tries=2)
@@ -36,7 +46,8 @@ def here(world: Worlds) -> World:
     run.approve(first, who="Ada")
     run.reject(second, "Count again.", who="Ben")
     run.wait()
-    return made
+    yield made
+    made.close()
 
 
 @pytest.fixture

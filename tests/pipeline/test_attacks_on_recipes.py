@@ -3,10 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import pytest
+
 from quire.domain.data import Json
 from quire.domain.recipes import Stage
 from quire.engine import Engine, RunHandle
 from quire.pipeline.contexts import Contexts
+from quire.pipeline.stages import expand
 from quire.pipeline.stages.advance import advance
 from tests.pipeline.recipe_stages import (
     NOTED,
@@ -72,24 +75,35 @@ def test_one_objection_among_two_critics_is_heard_whoever_speaks_first(world: Wo
     assert str(task_outcomes(here.engine, run, "summary")[0][1]).startswith("bbb: ")
 
 
-def test_more_tasks_of_one_thing_than_a_chunk_are_all_made(world: Worlds) -> None:
+@pytest.fixture(params=[100, pytest.param(expand.CHUNK, marks=pytest.mark.soak)])
+def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many tasks are made in one transaction."""
+    size: int = request.param
+    monkeypatch.setattr(expand, "CHUNK", size)
+    return size
+
+
+def test_more_tasks_of_one_thing_than_a_chunk_are_all_made(world: Worlds, chunk: int) -> None:
     here = world()
-    draws = text_stage("draw", "samples", "Say {{ sample }}", samples=5001)
+    draws = text_stage("draw", "samples", "Say {{ sample }}", samples=chunk + 1)
 
     run = here.engine.run(recipe=recipe(draws), model=SMALL)
 
-    assert expand_all(here, run, 4) == {"draw": ("open", 5001)}
+    assert expand_all(here, run, 4) == {"draw": ("open", chunk + 1)}
 
 
-def test_more_tasks_of_each_of_two_results_than_a_chunk_are_all_made(world: Worlds) -> None:
+def test_more_tasks_of_each_of_two_results_than_a_chunk_are_all_made(
+    world: Worlds, chunk: int
+) -> None:
     here = world()
     for name in ("a", "b"):
         here.ingest([name], name)
-    draws = text_stage("draw", "samples", "{{ inputs.summary.text }}", of="summary", samples=6000)
+    half = chunk * 6 // 5
+    draws = text_stage("draw", "samples", "{{ inputs.summary.text }}", of="summary", samples=half)
 
     run = here.engine.run(recipe=recipe(SUMMARY, draws), model=SMALL, completion_mode="throughput")
 
-    assert expand_all(here, run, 6)["draw"] == ("open", 12_000)
+    assert expand_all(here, run, 6)["draw"] == ("open", 2 * half)
 
 
 def test_a_digest_does_not_show_what_a_critic_refused(world: Worlds) -> None:

@@ -31,6 +31,7 @@ QUESTION = "When does the ferry leave the harbour?"
 BEFORE, AFTER = "Below is a report.", "Answer in one sentence, and name the source."
 ASK = text_stage("ask", "each_document", f"{BEFORE}\n{{{{ document.text }}}}\n{QUESTION} {AFTER}")
 WINDOW = 32_000  # tokens, of the small model
+LONG = 2_400  # sentences, a quarter more than fit
 
 
 def long_document(sentences: int = 6_000, subject: str = "pears") -> list[str]:
@@ -96,7 +97,7 @@ def test_what_is_too_long_and_cannot_be_compressed_fails_unsent(world: Worlds) -
 
 def test_what_was_sent_is_rendered_again_to_the_byte(world: Worlds) -> None:
     here = world()
-    here.ingest(long_document())
+    here.ingest(long_document(LONG))
 
     asked = Asked(here, ASK)
 
@@ -145,7 +146,7 @@ def test_ten_tasks_with_one_piece_and_one_prompt_rank_it_once(world: Worlds) -> 
 
     here = world()
     here.engine.context.choose_ranker = Counting
-    here.ingest(long_document())
+    here.ingest(long_document(LONG))
 
     now = here.engine.run(recipe=recipe(replace(ASK, samples=10)), model=SMALL).wait()
 
@@ -190,8 +191,8 @@ def stored_extracts(here: World) -> int:
 
 def test_a_purge_erases_extracts_with_the_document_and_no_others(world: Worlds) -> None:
     here = world()
-    here.ingest(long_document(), "secret")
-    here.ingest(long_document(subject="apples"), "open")
+    here.ingest(long_document(LONG), "secret")
+    here.ingest(long_document(LONG, "apples"), "open")
     asked = Asked(here, ASK)
     assert stored_extracts(here) == 2
 
@@ -203,7 +204,7 @@ def test_a_purge_erases_extracts_with_the_document_and_no_others(world: Worlds) 
 
 def test_a_purge_while_a_worker_compresses_leaves_no_word_behind(world: Worlds) -> None:
     here = world()
-    here.ingest(long_document(), "secret")
+    here.ingest(long_document(LONG), "secret")
     engine, contexts, ranker = here.engine, Contexts(), LexicalRanker()
     run = engine.start(engine.orders.resolve(recipe=recipe(ASK), model=SMALL, policy={}))
     with engine.ledger.transaction() as tx:
@@ -222,7 +223,7 @@ def test_a_purge_while_a_worker_compresses_leaves_no_word_behind(world: Worlds) 
 
 def test_an_earlier_prompt_is_rendered_again_when_it_was_compressed_anew(world: Worlds) -> None:
     here = world()
-    here.ingest(long_document())
+    here.ingest(long_document(LONG))
     asked = Asked(here, ASK)
     with here.engine.ledger.transaction() as tx:  # as if its inputs had changed
         tx.extracts.count_compression(TaskId(1))
@@ -258,7 +259,7 @@ class DyingAt(Calm):
 @pytest.mark.parametrize("point", COMPRESSION_POINTS)
 def test_a_worker_that_dies_while_it_compresses_loses_nothing(world: Worlds, point: str) -> None:
     here = world(runtime=DyingAt(point))
-    here.ingest(long_document())
+    here.ingest(long_document(LONG))
     here.engine.context.choose_ranker = LexicalRanker
     run = here.engine.run(recipe=recipe(ASK), model=SMALL)
     with pytest.raises((Died, BaseExceptionGroup)):
@@ -273,7 +274,7 @@ def test_a_worker_that_dies_while_it_compresses_loses_nothing(world: Worlds, poi
 
 def test_of_two_workers_one_compresses_and_the_late_one_changes_nothing(world: Worlds) -> None:
     here = world()
-    here.ingest(long_document())
+    here.ingest(long_document(LONG))
     engine, contexts, ranker = here.engine, Contexts(), LexicalRanker()
     run = engine.start(engine.orders.resolve(recipe=recipe(ASK), model=SMALL, policy={}))
     versions = dict.fromkeys(RANKERS, ranker.version)

@@ -25,6 +25,7 @@ from tests.world import World
 Worlds = Callable[..., World]
 
 EMBEDDER = "simulated/embedder"
+LONG = 2_400  # sentences, a quarter more than fit the window of the small model
 
 
 def embeddings(here: World, run: RunId) -> list[RequestLine]:
@@ -54,7 +55,7 @@ def test_passages_are_ranked_by_a_models_embeddings_which_are_paid_and_counted(
     world: Worlds,
 ) -> None:
     here = world()
-    here.ingest(long_document())
+    here.ingest(long_document(LONG))
 
     run = start(here)
     now = run.wait()
@@ -74,7 +75,7 @@ def test_passages_are_ranked_by_a_models_embeddings_which_are_paid_and_counted(
 
 def test_ten_tasks_with_one_prompt_pay_for_every_passage_once(world: Worlds) -> None:
     here = world()
-    here.ingest(long_document())
+    here.ingest(long_document(4_200))
     stages = recipe(replace(ASK, samples=10))
 
     run = here.engine.run(recipe=stages, model=SMALL, embedder=EMBEDDER)
@@ -90,7 +91,7 @@ def test_ten_tasks_with_one_prompt_pay_for_every_passage_once(world: Worlds) -> 
 
 def test_a_stage_may_name_who_ranks_for_it(world: Worlds) -> None:
     here = world()
-    here.ingest(long_document())
+    here.ingest(long_document(LONG))
     stage = replace(ASK, policy={"embedder": EMBEDDER})
 
     run = here.engine.run(recipe=recipe(stage), model=SMALL)
@@ -115,7 +116,7 @@ def test_a_worker_that_dies_between_a_call_for_embeddings_and_its_extract_pays_o
     world: Worlds, point: str
 ) -> None:
     here = world(runtime=DyingAt(point))
-    here.ingest(long_document())
+    here.ingest(long_document(LONG))
     run = start(here)
     with pytest.raises((Died, BaseExceptionGroup)):
         run.wait()
@@ -131,7 +132,7 @@ def test_a_worker_that_dies_between_a_call_for_embeddings_and_its_extract_pays_o
 
 def test_a_call_for_embeddings_that_is_lost_is_presumed_and_goes_again(world: Worlds) -> None:
     here = world(runtime=ByClock(QuickClock(60)))
-    here.ingest(long_document())
+    here.ingest(long_document(LONG))
     here.model.script = ["drop=1"]
 
     run = start(here)
@@ -145,7 +146,7 @@ def test_a_call_for_embeddings_that_is_lost_is_presumed_and_goes_again(world: Wo
 
 def marked_document(subject: str) -> list[str]:
     """A long document with a word at its end, which no extract by words keeps."""
-    return [*long_document(subject=subject), f"{'QUAGMIRE ' * 26}."]
+    return [*long_document(LONG, subject), f"{'QUAGMIRE ' * 26}."]
 
 
 @pytest.mark.parametrize("fault", ["400", "413", "garbage", "key", "500", "drop"])
@@ -167,7 +168,7 @@ def test_words_rank_where_no_embeddings_come_and_that_is_told_once(
 
 def test_one_text_that_is_refused_is_ranked_by_words_and_others_are_not(world: Worlds) -> None:
     here = world(faults="400@QUAGMIRE")
-    here.ingest(long_document())
+    here.ingest(long_document(LONG))
     here.ingest(marked_document("plums"), name="another")
 
     run = start(here)
@@ -179,7 +180,7 @@ def test_one_text_that_is_refused_is_ranked_by_words_and_others_are_not(world: W
 
 def test_purging_a_document_erases_the_embeddings_of_its_passages(world: Worlds) -> None:
     here = world()
-    here.ingest([*long_document(), f"{SECRET} is a word."], name="secret")
+    here.ingest([*long_document(LONG), f"{SECRET} is a word."], name="secret")
     run = start(here)
     run.wait()
     assert SECRET.encode() in everything_on_disk(here)

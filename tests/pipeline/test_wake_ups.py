@@ -23,7 +23,7 @@ from tests.postgres import Databases
 from tests.time_limits import PATIENCE
 from tests.world import NOW, World
 
-WORKERS, LINEAGES = 4, 6
+WORKERS, LINEAGES = 3, 4
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_the_last_sibling_never_loses_the_wake_up(
 
 
 def _expand_siblings(here: World) -> tuple[RunHandle, list[TaskId]]:
-    """A run whose last stage waits for four siblings in each of its lineages, and the siblings."""
+    """A run whose last stage waits for a few siblings in each of its lineages, and the siblings."""
     if not here.engine.documents():
         for number in range(LINEAGES):
             here.ingest([f"Document {number}."], f"doc{number}")
