@@ -5,14 +5,16 @@ the first on PostgreSQL, where it costs five times as much. Every point at which
 counts as a test of its own, and so does everything where the database is what is tested.
 
 What stands above the ledger does not know which database there is: of the files below, all tests
-run on SQLite, and on PostgreSQL the first, with those whose statements no other test would run
-there or that are about deaths. Files about many workers at once, locks or chunks run on both.
+run on SQLite, and on PostgreSQL those alone whose statements no other test would run there or that
+are about deaths. Files about many workers at once, locks or chunks run on both.
 """
 
 from collections.abc import Mapping
 
 ABOUT_DATABASES = ("tests/ledger/", "tests/accounts/")
 ABOVE_LEDGER = (
+    "tests/dispatch/test_deadlines.py",
+    "tests/dispatch/test_unforeseen.py",
     "tests/engine/test_chosen_retries.py",
     "tests/engine/test_doctor.py",
     "tests/engine/test_doctor_keys.py",
@@ -28,7 +30,9 @@ ABOVE_LEDGER = (
     "tests/engine/test_result_lineage.py",
     "tests/engine/test_result_pages.py",
     "tests/engine/test_run_models.py",
+    "tests/engine/test_run_time_left.py",
     "tests/engine/test_schema_drafts.py",
+    "tests/engine/test_schema_versions.py",
     "tests/engine/test_spend.py",
     "tests/engine/test_strange_rows.py",
     "tests/engine/test_token_counts.py",
@@ -108,61 +112,106 @@ ABOVE_LEDGER = (
 ONLY_USES = {  # statements that few other tests run on PostgreSQL or none, and which does
     "accepted_blocks_after": "test_a_row_that_was_committed_behind_later_ones_is_streamed_too",
     "add_command": "test_the_same_command_undoes_once",
+    "add_copies": "test_only_what_changed_and_what_follows_is_asked_again",
     "add_edited_result": "test_what_was_made_from_something_else_is_stale_until_it_is_asked_again",
     "add_late_result": "test_an_answer_that_is_out_at_the_undo_is_kept_as_a_version_when_it_comes",
     "add_marks": "test_marking_again_replaces_what_was_said",
+    "add_probe": "test_where_packing_changes_nothing_the_largest_size_is_recommended",
     "add_run_blocks": "test_only_blocks_of_some_types_are_asked_about",
     "adopt_attempts": "test_a_run_that_spent_without_a_wallet_gets_none",
+    "all_critiques_of_task": "test_every_message_joins_and_refused_answers_are_among_them",
+    "all_documents_of_run": "test_one_model_criticises_all_and_the_tables_say_so",
     "ancestors": "test_a_result_about_a_document_reads_all_blocks_that_it_was_made_from",
     "answered_attempts_without": "test_a_run_can_be_cancelled_without_its_gate_and_what_was_paid"
     "_for_counts_later",
     "answered_tasks": "test_answers_that_were_taken_are_judged_again_like_any_other",
     "answers_about_same_block": "test_samples_that_differ_disagree",
     "ask_anew": "test_a_veto_that_stands_is_an_objection",
+    "audits_of_run": "test_the_same_words_draw_the_same_sample_and_go_on_with_it",
     "block_sizes_from": "test_of_many_blocks_a_sample_is_sized_for_the_forecast_that_is_kept",
     "block_tasks_of_documents": "test_a_recipe_has_a_table_of_rows_for_every_stage",
     "blocks_of_document": "test_rows_of_a_file_without_text_are_not_asked_and_told",
     "calls_of_chain": "test_an_answer_that_comes_after_a_purge_leaves_its_cost_but_no_word",
     "calls_reserved_for": "test_status_says_that_calls_wait_for_money_that_others_have_reserved",
     "causes_of_blocked_tasks": "test_what_is_blocked_says_why_even_when_the_run_has_ended",
+    "continued_attempts": "test_one_model_criticises_all_and_the_tables_say_so",
+    "copy_results": "test_only_what_changed_and_what_follows_is_asked_again",
+    "copy_task_documents": "test_only_what_changed_and_what_follows_is_asked_again",
+    "copy_task_inputs": "test_only_what_changed_and_what_follows_is_asked_again",
+    "count_failures": "test_rows_that_the_provider_always_breaks_down_at_end_with_its_words",
+    "count_fitting_blocks": "test_where_packing_changes_nothing_the_largest_size_is_recommended",
+    "count_unreadable_lines": "test_a_line_that_still_names_its_call_is_kept_as_its_response",
+    "count_unwaived_failures": "test_in_an_exact_run_a_failure_holds_it_until_it_is_waived",
     "credentials_of_provider": "test_resume_does_not_lift_what_a_person_cannot_cure",
     "critics_of_renewed_answers": "test_a_critic_that_was_let_go_is_asked_again_after_an_undo",
+    "current_result_of_task": "test_a_result_leads_back_to_its_documents",
     "decisions_of_run": "test_a_decision_takes_an_item_out_and_it_stays_findable",
+    "delay_batch": "test_a_missing_key_holds_the_run_and_nothing_is_lost",
+    "documents_shown_in_run": "test_one_model_criticises_all_and_the_tables_say_so",
     "documents_with_pages": "test_what_has_no_pages_is_refused_before_anything_is_begun",
+    "documents_with_results": "test_a_result_leads_back_to_its_documents",
+    "end_chains": "test_tallies_equal_a_recount_and_spend_equals_the_attempts",
     "entries_of_wallet": "test_a_late_answer_corrects_what_was_counted_under_its_own_key",
     "failed_outcomes_after": "test_a_filter_takes_what_fits_by_field_text_and_state",
     "failures_of_webhook": "test_tries_are_further_apart_each_time_and_come_to_an_end",
+    "fitting_blocks": "test_where_packing_changes_nothing_the_largest_size_is_recommended",
     "flag_stale_stage": "test_an_edit_that_is_undone_makes_way_for_what_stood_before",
     "followers_in_stage": "test_who_followed_what_was_purged_asks_for_itself",
     "forget_continuations": "test_a_chain_that_failed_as_a_whole_begins_anew_when_it_is_retried",
     "forgive_losses": "test_an_outage_of_lost_calls_holds_the_run_and_costs_no_block",
+    "gate_versions_of_request": "test_every_message_joins_and_refused_answers_are_among_them",
     "gathering_tasks_to_block": "test_of_nothing_at_all_nothing_is_made",
+    "go_back_to_schema": "test_an_edited_body_adds_a_version_and_the_old_one_goes_back",
+    "grant_chosen_tasks": "test_only_what_failed_for_one_reason_is_asked_again",
     "groups_of_stage": "test_a_report_is_one_document_of_all_its_sections",
     "has_event": "test_one_text_that_is_refused_is_ranked_by_words_and_others_are_not",
     "has_unreadable_lines": "test_a_mended_decoder_reads_what_was_kept_without_a_second_call",
     "inbox_texts": "test_a_page_looks_at_a_bounded_number_of_results",
     "ingest_document_again": "test_two_paths_of_one_content_are_two_rows_of_one_task_and_one_cost",
+    "is_batch_answered": "test_rows_that_the_provider_always_breaks_down_at_end_with_its_words",
+    "judged_by_critics": "test_only_what_failed_for_one_reason_is_asked_again",
     "judged_targets": "test_who_was_judged_by_a_critic_that_does_not_pass_any_more_fails_with_it",
     "last_activity": "test_limits_that_a_further_model_was_told_are_known",
     "last_answers_of_tasks": "test_a_failure_says_where_it_is_what_was_refused_and_what_the_critic"
     "_said",
+    "last_event_of_run": "test_a_run_that_is_through_has_a_cell_for_every_pack",
     "list_schemas": "test_a_schema_in_a_file_is_not_kept",
+    "mark_requests_late": "test_a_late_answer_changes_nothing_of_what_was_asked_anew",
+    "move_credentials": "test_a_missing_key_holds_the_run_and_nothing_is_lost",
     "move_critics": "test_rerun_of_a_critic_lets_its_targets_wait_for_its_new_word",
+    "newest_probe": "test_where_packing_changes_nothing_the_largest_size_is_recommended",
     "next_audit_item": "test_marks_change_no_result_and_are_counted_by_field",
+    "note_cancel_sent": "test_cancelling_while_a_batch_is_out_ends_with_what_was_paid_for",
+    "open_batches_of_lane": "test_cancelling_while_a_batch_is_out_ends_with_what_was_paid_for",
     "outcome_of_task": "test_a_record_is_shown_whole_and_only_with_its_own_run",
     "outline_of_document": "test_what_a_person_wrote_of_a_section_arrives_at_that_section_alone",
+    "point_critics_at_copies": "test_only_what_changed_and_what_follows_is_asked_again",
+    "point_lineage_at_copies": "test_only_what_changed_and_what_follows_is_asked_again",
     "purge_extracts": "test_a_purge_erases_extracts_with_the_document_and_no_others",
+    "refusals_of_task": "test_every_message_joins_and_refused_answers_are_among_them",
+    "rejections_of_tasks": "test_rows_that_the_provider_always_breaks_down_at_end_with_its_words",
     "remove_webhook": "test_a_webhook_that_is_removed_is_told_nothing",
     "renew_owed_tasks": "test_whoever_is_asked_once_more_takes_no_answer_of_another_run",
+    "request_as_queued": "test_what_was_sent_is_shown_with_all_its_turns",
+    "requests_behind_run": "test_every_message_joins_and_refused_answers_are_among_them",
+    "results_used_by_tasks": "test_a_result_leads_back_to_its_documents",
+    "results_with_origins": "test_a_result_leads_back_to_its_documents",
+    "reuse_groups": "test_every_view_comes_to_what_attempts_and_tallies_say",
     "runs_before": "test_the_run_of_a_draft_is_in_no_list_that_did_not_ask_for_it",
+    "runs_behind_run": "test_every_message_joins_and_refused_answers_are_among_them",
     "set_budget": "test_a_budget_holds_it_and_a_larger_one_lets_it_go_on",
     "slices_of_attempts": "test_answers_of_several_slices_that_come_together_count_each_in_its_own",
     "spend_since": "test_a_day_counts_what_was_sent_since_midnight_and_simulated_money_apart",
     "stale_tasks": "test_what_a_person_confirmed_is_not_made_again_and_costs_nothing",
+    "strip_bins": "test_a_run_that_is_through_has_a_cell_for_every_pack",
+    "tasks_in_late_requests": "test_a_late_answer_changes_nothing_of_what_was_asked_anew",
     "tasks_to_block": "test_who_follows_is_judged_by_the_critic_too_and_its_word_is_shared",
+    "tasks_to_copy": "test_only_what_changed_and_what_follows_is_asked_again",
     "tasks_to_criticise": "test_a_word_that_was_not_heard_is_heard_by_the_sweep",
     "tasks_to_reset": "test_a_failed_answer_that_was_overruled_has_failed_again",
     "unsent_requests_of_tasks": "test_a_rejected_answer_whose_critic_failed_is_asked_again",
+    "waive_critics": "test_in_an_exact_run_a_failure_holds_it_until_it_is_waived",
+    "waive_task": "test_in_an_exact_run_a_failure_holds_it_until_it_is_waived",
 }
 ABOUT_DEATHS = (  # and about many at once, or chunks, in files that are about neither else
     "test_a_bulk_that_was_cut_off_goes_on_with_the_same_command",
@@ -188,13 +237,14 @@ class Repetitions:
         self._met = set[tuple[str, object]]()
 
     def is_repetition(self, nodeid: str, values: Mapping[str, object]) -> bool:
-        """Is it a test met before, with other values, or another one of the same statements?"""
+        """Is it a test met before, with other values, or one of statements that others run?"""
         if values.get("ledger_url") != "postgres" or nodeid.startswith(ABOUT_DATABASES):
             return False
         name = nodeid.partition("[")[0]
         file, _, function = name.partition("::")
-        alone = file not in ABOVE_LEDGER or function in (*ONLY_USES.values(), *ABOUT_DEATHS)
-        test = (name if alone else file, values.get("point") if alone else None)
+        if file in ABOVE_LEDGER and function not in (*ONLY_USES.values(), *ABOUT_DEATHS):
+            return True
+        test = name, values.get("point")
         met = test in self._met
         self._met.add(test)
         return met

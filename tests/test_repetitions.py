@@ -55,16 +55,16 @@ def test_where_the_database_is_tested_nothing_is_a_repetition() -> None:
         assert not repetitions.is_repetition("tests/ledger/test_a.py::test_b[x]", values)
 
 
-def test_of_a_file_above_the_ledger_the_first_test_runs_on_postgresql() -> None:
+def test_of_a_file_above_the_ledger_what_no_other_test_shows_runs_on_postgresql() -> None:
     repetitions, file = Repetitions(), ABOVE_LEDGER[0]
-    names = ("test_a", "test_b", ONLY_USES["ancestors"])
+    names = ("test_a", "test_b", ONLY_USES["ancestors"], ABOUT_DEATHS[0])
 
     found = [
         repetitions.is_repetition(f"{file}::{name}[postgres]", {"ledger_url": "postgres"})
         for name in names
     ]
 
-    assert found == [False, True, False]
+    assert found == [True, True, False, False]
     for name in names:
         assert not repetitions.is_repetition(f"{file}::{name}[sqlite]", {"ledger_url": "sqlite"})
 
