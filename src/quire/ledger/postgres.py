@@ -146,8 +146,12 @@ class PostgresDatabase:
     @contextmanager
     def snapshot(self) -> Iterator[PostgresConnection]:
         """Read one moment."""
-        with _translate_errors(self.url), self._pool.connection() as raw, raw.transaction():
-            raw.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        with (
+            _translate_errors(self.url),
+            self._pool.connection() as raw,
+            _reading_one_moment(raw),
+            raw.transaction(),
+        ):
             yield PostgresConnection(raw, self._statements)
 
     def migrate(self, scripts: dict[int, str]) -> None:
@@ -232,6 +236,17 @@ def _configure(raw: "psycopg.Connection[Row]") -> None:
     for statement in PLANNER_SETTINGS:
         raw.execute(statement)
     raw.commit()
+
+
+@contextmanager
+def _reading_one_moment(raw: "psycopg.Connection[Row]") -> Iterator[None]:
+    """Let transactions see one moment: said with their BEGIN, not in a round trip of its own."""
+    raw.isolation_level, raw.read_only = psycopg.IsolationLevel.REPEATABLE_READ, True
+    try:
+        yield
+    finally:
+        if raw.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:  # else it is dropped
+            raw.isolation_level, raw.read_only = None, None
 
 
 def _check_if_input(raw: "psycopg.Connection[Row]") -> None:
