@@ -42,6 +42,40 @@ QUIET = (
 )
 RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}
 SHARED = Path("/tmp")
+PICTURES = (
+    "QUIRE_TEST_PICTURES"  # a folder; without it nobody looks at pictures, and none are taken
+)
+AXE = Axe()
+# To look for contrast at every text takes three quarters of a check, and most texts are rows that
+# look alike. Of those that stand in the same elements with the same colours and type, the first is
+# enough; where pictures are taken, every one is looked at.
+EACH_LOOK_ONCE = """() => {
+  const rule = axe._audit.getRule("color-contrast"), matches = rule.matches;
+  const said = ["color", "backgroundColor", "backgroundImage", "opacity", "filter", "textShadow",
+    "fontSize", "fontWeight", "position", "display", "visibility"];
+  let numbers, known, seen;
+  const look = (element) => {
+    if (!element) return 0;
+    if (!known.has(element)) {
+      const style = getComputedStyle(element);
+      const words = [look(element.parentElement), element.localName, element.getAttribute("class"),
+        element.type, element.disabled, ...said.map((name) => style[name])].join("|");
+      if (!numbers.has(words)) numbers.set(words, numbers.size + 1);
+      known.set(element, numbers.get(words));
+    }
+    return known.get(element);
+  };
+  rule.matches = function (element, ...more) {
+    const number = look(element);
+    if (seen.has(number) || !matches.call(this, element, ...more)) return false;
+    return Boolean(seen.add(number));
+  };
+  const run = axe.run;
+  axe.run = (...how) => {
+    [numbers, known, seen] = [new Map(), new Map(), new Set()];
+    return run(...how);
+  };
+}"""
 
 
 class ChromiumMissing(Exception):
@@ -93,11 +127,7 @@ def _apt(*words: str) -> str:
 
 @contextmanager
 def run_chromium() -> Iterator[str]:
-    """Run a Chromium, and lend the address by which it is steered.
-
-    It outlives single tests. What steers it does not: that keeps an event loop in the test's own
-    thread, where later tests want one of theirs.
-    """
+    """Run a Chromium, and lend the address by which it is steered."""
     folder = Path(tempfile.mkdtemp(prefix="quire-chromium-"))
     command = [str(ensure_chromium()), *QUIET, f"--user-data-dir={folder}", "about:blank"]
     environment = {**os.environ, "HOME": str(folder)}
@@ -182,11 +212,16 @@ def _work(place: str, count: int) -> Iterator[None]:
 
 def axe_violations(page: Page) -> list[str]:
     """What keeps people from using a page, each rule with the first places; none: []."""
-    found = Axe().run(page, options={"resultTypes": ["violations"], "runOnly": RULES})
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.axe_script)
+        if not os.environ.get(PICTURES):
+            page.evaluate(EACH_LOOK_ONCE)
+    options = {"resultTypes": ["violations"], "runOnly": RULES}
+    found = page.evaluate("async (options) => (await axe.run(options)).violations", options)
     return [
         f"{problem['id']}: {problem['help']}: "
         + json.dumps([node["html"][:160] for node in problem["nodes"][:3]])
-        for problem in found.response["violations"]
+        for problem in found
     ]
 
 

@@ -1,6 +1,7 @@
 """What tests of pages may ask for: a browser's page, and where pictures of pages are kept."""
 
 import os
+from asyncio import AbstractEventLoop, _set_running_loop, get_running_loop
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,11 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.time_limits import load
-from tests.web.browser import run_chromium
+from tests.web.browser import PICTURES, run_chromium
 
-PICTURES = (
-    "QUIRE_TEST_PICTURES"  # a folder; without it nobody looks at pictures, and none are taken
-)
 # What a browser says of a server that is away, and of refusals that a page shows to the person.
 EXPECTED = (
     *("ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED_ENCODING"),
@@ -28,14 +26,27 @@ def chromium() -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
-    """What steers it, for the tests of one file.
+@pytest.fixture(scope="session")
+def steering(chromium: str) -> Iterator[tuple[Browser, AbstractEventLoop]]:
+    """What steers it, a process that takes most of a second to start, and its event loop.
 
-    It is a process too, and keeps an event loop in this thread, where other tests want their own.
+    The loop runs in this thread as long as it lives, but only tests of pages see it: to all others
+    no loop is running, so that they may have their own.
     """
     with sync_playwright() as playwright:
-        yield playwright.chromium.connect_over_cdp(chromium)
+        browser, loop = playwright.chromium.connect_over_cdp(chromium), get_running_loop()
+        _set_running_loop(None)
+        yield browser, loop
+        _set_running_loop(loop)
+
+
+@pytest.fixture
+def browser(steering: tuple[Browser, AbstractEventLoop]) -> Iterator[Browser]:
+    """The browser, for a test during which its event loop is the one that runs."""
+    browser, loop = steering
+    _set_running_loop(loop)
+    yield browser
+    _set_running_loop(None)
 
 
 @pytest.fixture
