@@ -12,7 +12,7 @@ from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, OPENAI, VENDORS, QuickClock, Rehearsed
 from tests.world import sentences
 
-BLOCKS = 2000
+BLOCKS = 200  # five calls of them in a batch of their own, then all the others
 FAULTS = {  # struck: the pilot and the large batch after it; what the second attempt meets is whole
     "batch_drop@2": "made, but the connection was dropped",
     "batch_500@2": "made, but the answer was a 500",
@@ -33,10 +33,10 @@ OTHERS = ("batch_drop@2", "batch_expire@2", "batch_truncate@2", "batch_missing@2
 def batched(rehearse: Rehearse) -> Callable[..., Rehearsed]:
     """An engine and a server whose hours are minutes, with documents to ask about."""
 
-    def make(asks: str = OPENAI, faults: str = "", **more: Any) -> Rehearsed:
-        clock = QuickClock(60)
+    def make(asks: str = OPENAI, faults: str = "", blocks: int = BLOCKS, **more: Any) -> Rehearsed:
+        clock = QuickClock(240)
         here = rehearse(asks, clock=clock, faults=faults, batch_latency="20s", **more)
-        here.ingest(sentences(BLOCKS))
+        here.ingest(sentences(blocks))
         return here
 
     return make
@@ -118,14 +118,15 @@ def test_batches_are_the_same_on_postgresql(
 def test_rows_that_cannot_be_used_go_again_as_those_of_direct_calls_do(
     batched: Callable[..., Rehearsed],
 ) -> None:
-    here = batched(faults="skip=0.02,truncate=0.02,500=0.05,malformed=0.02,refuse=0.002")
+    blocks, faults = 600, "skip=0.02,truncate=0.04,500=0.1,malformed=0.04,refuse=0.002"
+    here = batched(faults=faults, blocks=blocks)
 
     run = here.start(route="batch", min_batch_size=2)
     progress = run.wait()
 
     assert progress.state == RunState.FINISHED
-    assert progress.done + progress.failed == BLOCKS
-    assert progress.failed < BLOCKS * 0.01
+    assert progress.done + progress.failed == blocks
+    assert progress.failed < blocks * 0.01
     assert progress.splits > 0
     assert progress.cost_pico == here.bill()
 

@@ -34,8 +34,10 @@ SAID_BY_500, SAID_BY_DROP = {"it broke down (sent "}, {"(sent ", "brought no ans
     [
         pytest.param(answer, said, places, id=f"{name} at {len(places)}")
         for answer, said, name in [(BROKEN, SAID_BY_500, "500"), (DROPPED, SAID_BY_DROP, "dropped")]
-        for places in [(17,), (3, 7, 95), (3, 17, 18, 40, 77, 99)]  # six: most of the first packs
+        for places in [(17,), (3, 17, 18, 40, 77, 99)]  # six: most of the first packs
     ]
+    + [pytest.param(BROKEN, SAID_BY_500, (3, 7, 95), id="500 at 3")]
+    + [pytest.param(DROPPED, SAID_BY_DROP, (3, 7, 95), id="dropped at 3", marks=pytest.mark.soak)]
     + [pytest.param(BUSY, SAID_BY_500, (17,), id="503 at 1")],
 )
 def test_blocks_that_break_a_server_fail_alone_with_the_reason(

@@ -7,7 +7,7 @@ from quire.domain.reasons import EventKind, HoldCause
 from tests.ready_databases import ReadyDatabases
 from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import OPENAI, Rehearsed, side_by_side
-from tests.rehearsed.test_faults import MIXED, PATIENT
+from tests.rehearsed.test_faults import MIXED, OFTEN, PATIENT
 from tests.world import METADATA, sentences
 
 SHARES = (0.2, 0.45, 0.7)  # of what is forecast: there the money runs out
@@ -52,7 +52,7 @@ def spend_side_by_side(
     ready_postgres: ReadyDatabases,
     blocks: int,
     workers: int,
-    faults: str = MIXED,
+    faults: str,
 ) -> None:
     """The same with so many workers of one ledger."""
     with ready_postgres.lend() as url:
@@ -67,13 +67,13 @@ def spend_side_by_side(
 def test_workers_spend_one_budget_and_pay_what_the_server_billed(
     rehearse: Rehearse, ready_postgres: ReadyDatabases
 ) -> None:
-    spend_side_by_side(rehearse, ready_postgres, 300, 2)
+    spend_side_by_side(rehearse, ready_postgres, 120, 2, OFTEN)
 
 
 def test_of_calls_that_were_lost_the_bill_lies_between_what_is_known_and_presumed(
     rehearse: Rehearse, ready_postgres: ReadyDatabases
 ) -> None:
-    spend_side_by_side(rehearse, ready_postgres, 300, 2, f"drop=0.05,{MIXED}")
+    spend_side_by_side(rehearse, ready_postgres, 120, 2, f"drop=0.1,{OFTEN}")
 
 
 @pytest.mark.soak

@@ -70,8 +70,8 @@ def test_two_workers_share_what_they_learn(rehearse: Rehearse, ledger_url: str) 
 def test_a_server_that_states_its_limits_is_believed_and_nothing_is_learnt(
     rehearse: Rehearse,
 ) -> None:
-    here = rehearse(clock=FastClock(20), limit="requests=100")
-    here.ingest([f"Sentence number {number}." for number in range(150)])
+    here = rehearse(clock=FastClock(20), limit="requests=40")
+    here.ingest([f"Sentence number {number}." for number in range(60)])
 
     here.run(**WIDE)
 
@@ -81,7 +81,7 @@ def test_a_server_that_states_its_limits_is_believed_and_nothing_is_learnt(
 
 def test_where_nothing_is_refused_no_pool_is_written_down(rehearse: Rehearse) -> None:
     here = rehearse()
-    here.ingest([f"Sentence number {number}." for number in range(50)])
+    here.ingest([f"Sentence number {number}." for number in range(20)])
 
     here.run(**WIDE)
 

@@ -30,17 +30,17 @@ def test_two_workers_never_exceed_a_profile_in_any_minute(
     rehearse: Rehearse, ledger_url: str
 ) -> None:
     clock = FastClock(SPEED)
-    one = rehearse(url=ledger_url, clock=clock, limit="requests=100,silent")
+    one = rehearse(url=ledger_url, clock=clock, limit="requests=50,silent")
     two = rehearse(url=ledger_url, clock=clock, server=one.server)
-    one.engine.limits.set(OPENAI, {"requests": 100})
-    one.ingest(sentences(150))
+    one.engine.limits.set(OPENAI, {"requests": 50})
+    one.ingest(sentences(75))
     run = one.start(**WIDE)
 
     side_by_side(one, two, run=run.id)
 
     seen = one.server.stats()
-    assert run.progress().done == 150  # in one minute, that would have been too many
-    assert seen["models"][OPENAI]["most_in_a_minute"]["requests"] <= 100 * LATE
+    assert run.progress().done == 75  # in one minute, that would have been too many
+    assert seen["models"][OPENAI]["most_in_a_minute"]["requests"] <= 50 * LATE
     assert seen["statuses"].get("429", 0) == 0
 
 
@@ -96,13 +96,13 @@ def test_what_is_not_named_stays_and_0_takes_a_limit_away(rehearse: Rehearse) ->
 
 @pytest.mark.parametrize(
     ("sizes", "why"),
-    [({"jobs": 1}, "1 of 1 batch to work off"), ({"enqueued": 9_000}, "of 9,000 tokens")],
+    [({"jobs": 1}, "1 of 1 batch to work off"), ({"enqueued": 6_000}, "of 6,000 tokens")],
 )
 def test_calls_wait_for_a_place_in_a_batch_and_status_says_so(
     rehearse: Rehearse, sizes: dict[str, int], why: str
 ) -> None:
     here = rehearse(clock=QuickClock(60), batch_latency="20s")
-    here.ingest(sentences(200))
+    here.ingest(sentences(100))
     here.engine.limits.set(OPENAI, sizes)
     batched: dict[str, Any] = {"route": "batch", "min_batch_size": 2, "batch_wait": 0.0}
     runs = [here.start(**batched, pack_size=size) for size in (4, 5)]
@@ -114,7 +114,7 @@ def test_calls_wait_for_a_place_in_a_batch_and_status_says_so(
 
     here.engine.work(is_over)
 
-    assert [run.wait(at_most()).done for run in runs] == [200, 200]
+    assert [run.wait(at_most()).done for run in runs] == [100, 100]
     times = sorted((job["created_at"], job["ended_at"]) for job in here.server.batches())
     if "jobs" in sizes:
         assert all(ended <= later for (_, ended), (later, _) in pairwise(times))

@@ -41,16 +41,16 @@ def refused(here: Rehearsed) -> int:
 def test_two_workers_together_never_send_more_requests_than_the_limit(
     rehearse: Rehearse, ledger_url: str
 ) -> None:
-    clock, tables = FastClock(SPEED), {ANTHROPIC: {"limits": {"requests": 100}}}
-    one = rehearse(ANTHROPIC, url=ledger_url, clock=clock, tables=tables, limit="requests=100")
+    clock, tables = FastClock(SPEED), {ANTHROPIC: {"limits": {"requests": 50}}}
+    one = rehearse(ANTHROPIC, url=ledger_url, clock=clock, tables=tables, limit="requests=50")
     two = rehearse(ANTHROPIC, url=ledger_url, clock=clock, tables=tables, server=one.server)
-    one.ingest(sentences(150))
+    one.ingest(sentences(75))
     run = one.start(**WIDE)
 
     side_by_side(one, two, run=run.id)
 
-    assert run.progress().done == 150  # in one minute, that would have been too many
-    assert most_in_a_minute(one)["requests"] <= 100 * LATE
+    assert run.progress().done == 75  # in one minute, that would have been too many
+    assert most_in_a_minute(one)["requests"] <= 50 * LATE
     assert refused(one) == 0
 
 
@@ -91,8 +91,8 @@ def test_calls_wait_for_a_limit_by_what_answers_take_not_by_the_most_they_may_wr
 def test_worker_processes_share_a_limit_profile(
     rehearse: Rehearse, ledger_url: str, warm: list[str]
 ) -> None:
-    here = rehearse(OPENAI, url=ledger_url, tables={OPENAI: {"limits": {"requests": 600}}})
-    here.ingest(sentences(100))
+    here = rehearse(OPENAI, url=ledger_url, tables={OPENAI: {"limits": {"requests": 300}}})
+    here.ingest(sentences(50))
     here.start(**WIDE)
 
     work = [*warm, "quire.cli", "--ledger", ledger_url, "work", "--workers", "2", "--until-idle"]
@@ -100,53 +100,53 @@ def test_worker_processes_share_a_limit_profile(
 
     assert done.returncode == 0, done.stderr
     moments = sorted(entry.at for entry in here.server.entries())
-    assert len(moments) == 100
-    # Sixty may go at once, then nine a second at most: of all workers together.
-    assert at_most(moments, burst=60, a_second=9.0)
+    assert len(moments) == 50
+    # Thirty may go at once, then five a second at most: of all workers together.
+    assert at_most(moments, burst=30, a_second=5.0)
     assert moments[-1] - moments[0] >= 2.0
 
 
 @pytest.mark.parametrize("asks", [ANTHROPIC, OPENAI])
 def test_limits_that_the_headers_tell_are_learnt_and_kept_to(rehearse: Rehearse, asks: str) -> None:
-    here = rehearse(asks, clock=FastClock(SPEED), limit="requests=100")
-    here.ingest(sentences(200))
+    here = rehearse(asks, clock=FastClock(SPEED), limit="requests=50")
+    here.ingest(sentences(70))
 
     run = here.run(**WIDE)
 
-    assert run.progress().done == 200
+    assert run.progress().done == 70
     assert refused(here) <= 2
-    assert most_in_a_minute(here)["requests"] <= 100 * LATE
+    assert most_in_a_minute(here)["requests"] <= 50 * LATE
     with here.engine.ledger.snapshot() as tx:
         ((pool, _, learnt),) = tx.levels.list_limit_levels(here.runtime.now())
-    assert (pool.model, learnt.requests) == (asks, 100)
+    assert (pool.model, learnt.requests) == (asks, 50)
 
 
 def test_a_second_run_begins_with_what_the_first_one_learnt(rehearse: Rehearse) -> None:
     clock = FastClock(SPEED)
-    here = rehearse(ANTHROPIC, clock=clock, limit="requests=100")
-    here.ingest(sentences(90))
+    here = rehearse(ANTHROPIC, clock=clock, limit="requests=50")
+    here.ingest(sentences(45))
     here.run(**WIDE)
     here.close()
     again = rehearse(ANTHROPIC, clock=clock, server=here.server)
 
     run = again.run(new=True, **WIDE)
 
-    assert run.progress().done == 90
+    assert run.progress().done == 45
     assert refused(here) <= 2
-    assert most_in_a_minute(here)["requests"] <= 100 * LATE
+    assert most_in_a_minute(here)["requests"] <= 50 * LATE
 
 
 @pytest.mark.parametrize("asks", [GEMINI, OPENAI])
 def test_a_server_that_lets_few_in_answers_everything_in_the_end(
     rehearse: Rehearse, asks: str
 ) -> None:
-    here = rehearse(asks, clock=FastClock(SPEED), limit="requests=60", latency="0.02")
-    here.ingest(sentences(150))
+    here = rehearse(asks, clock=FastClock(SPEED), limit="requests=24", latency="0.02")
+    here.ingest(sentences(42))
 
     run = here.run(**WIDE)
 
     ended = run.progress()
-    assert (ended.done, ended.failed) == (150, 0)
+    assert (ended.done, ended.failed) == (42, 0)
     assert ended.cost_pico == here.bill()
     assert ended.resent == refused(here)
 
@@ -154,13 +154,13 @@ def test_a_server_that_lets_few_in_answers_everything_in_the_end(
 def test_calls_pushed_back_at_random_cost_nothing_and_narrow_the_window(
     rehearse: Rehearse,
 ) -> None:
-    here = rehearse(OPENAI, faults="429=0.05,retry_after=0.05,seed=5", latency="0.02")
-    here.ingest(sentences(300))
+    here = rehearse(OPENAI, faults="429=0.1,retry_after=0.05,seed=5", latency="0.02")
+    here.ingest(sentences(150))
 
     run = here.run(**WIDE)
 
     together = in_flight(here)
-    assert run.progress().done == 300
+    assert run.progress().done == 150
     assert refused(here) > 0
     assert max(together) < 64  # it never dared as much as the policy allows
     assert run.progress().cost_pico == here.bill()

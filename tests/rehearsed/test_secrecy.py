@@ -67,7 +67,7 @@ def test_no_key_is_in_anything_that_a_run_leaves_behind(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     server = serve()
-    (tmp_path / "notes.txt").write_text("\n\n".join(sentences(40)))
+    (tmp_path / "notes.txt").write_text("\n\n".join(sentences(20)))
     (tmp_path / "metadata.json").write_text(json.dumps(METADATA))
     monkeypatch.setenv("QUIRE_DEBUG", "1")
     monkeypatch.setenv("QUIRE_LEDGER", ledger_url)
@@ -86,7 +86,7 @@ def test_no_key_is_in_anything_that_a_run_leaves_behind(
     found = [*told, caplog.text.encode(), *files(tmp_path), *rows(watching)]
     watching.close()
     held = b"\n".join(found)
-    assert b"is done: 40 of 40" in held
+    assert b"is done: 20 of 20" in held
     assert b"7531" in held  # the end may be seen: everything was looked at
     assert [form for form in forms() if form in held] == []
 
