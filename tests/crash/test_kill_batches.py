@@ -13,6 +13,7 @@ from quire.dispatch.runtime import BATCH_POINTS
 from quire.domain.ids import RunId
 from quire.domain.states import AttemptState, RunState
 from quire.engine import RunHandle
+from quire.pipeline.calls import prepare
 from quire.providers.catalog import CATALOG
 from quire.rehearsal.server import rehearsal_server
 from tests.crash.pace import VARIABLE, PacedClock
@@ -31,8 +32,9 @@ from tests.time_limits import PATIENCE, at_most
 from tests.world import sentences
 
 SPEED = 60.0  # times real time
-BLOCKS = 120  # one a call: fifty in the first batch, and more than one group of rows in the second
-GROUP = 50  # answers stored in one transaction, instead of a thousand
+EARLY = 10  # that go first and alone, instead of fifty
+BLOCKS = 25  # one a call: ten in the first batch, and more than one group of rows in the second
+GROUP = 10  # answers stored in one transaction, instead of a thousand
 SECOND = 2  # the time at which a point is deadly: one batch is through, the other is on its way
 HOUR = 3600.0  # after which a batch that no listing shows was never made
 
@@ -45,8 +47,9 @@ DEATHS = [
 
 VICTIM = f"""
 from quire.dispatch import collector
+from quire.pipeline.calls import prepare
 from tests.crash import victim
-collector.GROUP = {GROUP}
+collector.GROUP, prepare.EARLY_TASKS = {GROUP}, {EARLY}
 victim.main()
 """
 
@@ -73,6 +76,7 @@ def here(
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setattr(collector, "GROUP", GROUP)
+        monkeypatch.setattr(prepare, "EARLY_TASKS", EARLY)
         runtime, lease, poll = ByClock(clock), 600.0, 5.0
         made = Rehearsed(
             ledger_url, runtime=runtime, server=server, asks=request.param, lease=lease, poll=poll
