@@ -147,7 +147,7 @@ def let_go(rate: LearntRate, sizes: Sequence[int], at: int) -> tuple[int, Learnt
     if at < rate.free_at or not sizes:
         return 0, rate
     if rate.probe_at == -1:
-        return 1, replace(_accept(rate, sizes[:1]), probe_at=at)
+        return 1, replace(rate, calls=rate.calls + 1, size=rate.size + sizes[0], probe_at=at)
     if rate.probe_at:
         if at < rate.probe_at + _gap(rate):
             return 0, rate
@@ -158,9 +158,16 @@ def let_go(rate: LearntRate, sizes: Sequence[int], at: int) -> tuple[int, Learnt
         if credit < min(cost, most):  # a larger one leaves a debt
             break
         credit, count = credit - cost, count + 1
+    if not count:  # so it is at most looks
+        return 0, rate
     held_back = count if len(sizes) > count else 0
-    gone = _accept(rate, sizes[:count])
-    return count, replace(gone, credit=credit, grown=rate.grown + held_back)
+    return count, replace(
+        rate,
+        credit=credit,
+        calls=rate.calls + count,
+        size=rate.size + sum(sizes[:count]),
+        grown=rate.grown + held_back,
+    )
 
 
 def seconds_until_free(rate: LearntRate, sizes: Sequence[int], at: int) -> float:
@@ -256,10 +263,6 @@ def _calls_a_second(rate: LearntRate) -> float:
 
 def _burst(rate: LearntRate) -> float:
     return max(_call_cost(rate), BURST_SECONDS * current_rate(rate))
-
-
-def _accept(rate: LearntRate, sizes: Sequence[int]) -> LearntRate:
-    return replace(rate, calls=rate.calls + len(sizes), size=rate.size + sum(sizes))
 
 
 def _take_back(rate: LearntRate, refused: Sequence[RefusedCall]) -> LearntRate:
