@@ -23,6 +23,7 @@ METHODS |= {"lower", "upper", "casefold", "strip", "lstrip", "rstrip", "translat
 ABOUT_BLANKS = {"split", "strip", "lstrip", "rstrip"}  # where they are given nothing
 PATTERNS = {"search", "match", "fullmatch", "findall", "finditer", "sub", "subn", "split"}
 
+READING = (ast.Call, ast.Compare, ast.Match)  # few of all nodes, and asking of each takes long
 WORDING = {"domain/wording.py", "domain/task_wording.py"}  # puts kinds and fields into words
 
 ALLOWED = {
@@ -133,7 +134,7 @@ def _readers(code: str) -> Iterator[tuple[str, str]]:
         node, function = pending.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             function = node.name
-        if _reads(node):
+        if isinstance(node, READING) and _reads(node):
             yield function, ast.unparse(node)
         pending += [(child, function) for child in ast.iter_child_nodes(node)]
 

@@ -98,4 +98,5 @@ def _strings_by_module() -> dict[str, set[str]]:
             if isinstance(node, ast.Constant) and isinstance(node.value, str)
         }
         for path in sorted(SOURCE.rglob("*.py"))
+        if any(name in path.read_text("utf-8").lower() for name in VENDORS.keys() - NOT_ONLY_NAMES)
     }
