@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from tests.docs.pages import ROOT
 
@@ -14,6 +12,9 @@ PATIENCE = 600  # seconds for a cell, on a busy machine
 
 def run_notebook(path: Path, folder: Path) -> list[Any]:
     """Run a notebook in a folder; returns what each cell of code gave."""
+    import nbformat  # both take long: whoever runs no test here goes without
+    from nbclient import NotebookClient
+
     notebook: Any = nbformat.reads(path.read_text("utf-8"), as_version=4)  # type: ignore[no-untyped-call]
     where = {"metadata": {"path": str(folder)}}
     NotebookClient(notebook, timeout=PATIENCE, resources=where).execute()

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import datasets
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -155,6 +154,8 @@ def test_objects_need_a_class(here: World) -> None:
 
 def test_what_a_list_becomes_may_be_chosen(here: World) -> None:
     assert isinstance(extract(here, ["a"], as_="pandas"), pd.DataFrame)
+    import datasets  # takes long, and no other test here needs it
+
     assert isinstance(extract(here, ["a"], as_="polars"), pl.DataFrame)
     assert isinstance(extract(here, ["a"], as_="arrow"), pa.Table)
     assert isinstance(extract(here, ["a"], as_="hf"), datasets.Dataset)

@@ -7,7 +7,6 @@ from urllib.request import urlopen
 
 import pandas
 import pytest
-from moto.server import ThreadedMotoServer
 
 from quire import read_export
 from quire.domain.errors import UsageError
@@ -21,6 +20,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the 
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    from moto.server import ThreadedMotoServer  # takes long: whoever runs no test here goes without
+
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()

@@ -9,9 +9,6 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from aiohttp import web
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -97,6 +94,10 @@ async def _pour(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> Non
 
 def certificate(folder: Path) -> tuple[Path, ssl.SSLContext]:
     """A certificate that signs itself, and a server's context that shows it."""
+    from cryptography import x509  # few servers have one
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "quire test")])
     now = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
