@@ -76,6 +76,8 @@ def split_thoughts(text: str) -> SpokenAnswer:
 
 def _split_unopened(text: str, at: int) -> SpokenAnswer:
     """Part a thought whose opening tag was in the prompt; what begins as JSON does is none."""
+    if "</think>" not in text:  # as in most: to look where one may end a thought takes far longer
+        return SpokenAnswer(text)
     closing = None if text.startswith(_JSON_BEGINS, at) else _BARE_CLOSING.search(text, at)
     if closing is None or _TAG.search(text, at, closing.start()):
         return SpokenAnswer(text)  # or the tags are what the text is about
