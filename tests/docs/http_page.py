@@ -3,6 +3,8 @@
 import json
 import re
 from collections.abc import Iterator
+from copy import deepcopy
+from functools import cache
 from typing import Any, NamedTuple
 
 from quire.domain.errors import UsageError
@@ -74,7 +76,11 @@ def http_page() -> str:
 
 def read_document() -> Document:
     """What a server says of itself at `/v1/openapi.json`."""
+    return deepcopy(_document())
 
+
+@cache  # FastAPI takes half a second
+def _document() -> Document:
     def open_nothing(workspace: str) -> Engine:
         raise UsageError("a description needs no ledger")
 

@@ -18,10 +18,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from quire.domain.access import AccessRole
 from quire.engine import Engine, open_engine
 from quire.server.site import Site, SiteSettings
-from quire.web.site_app import make_site_app
 from tests.docs.http_page import Route, example_body, read_document, routes
 from tests.docs.http_shapes import follow
-from tests.server.sites import SCHEMA, TEXT
+from tests.server.site_apps import ready_site_app
+from tests.server.sites import SCHEMA, TEXT, open_site
 
 NOBODY = ""
 REACHED = (  # that do more than refuse, though a model or an address is outside
@@ -77,7 +77,7 @@ def _ask_everything(
     import schemathesis  # takes a second, in each of the processes that test
 
     site, asks = _open_filled(folder)
-    schema = schemathesis.openapi.from_asgi("/v1/openapi.json", make_site_app(site))
+    schema = schemathesis.openapi.from_asgi("/v1/openapi.json", ready_site_app(site))
     answers: list[tuple[str, int]] = []
     for found in schema.get_all_operations():
         operation: Any = found.ok()  # type: ignore[union-attr]  # the document is right
@@ -163,9 +163,8 @@ def test_every_answer_to_many_requests_is_as_the_document_says(
 
 
 def test_every_parameter_says_what_it_is(tmp_path: Path) -> None:
-    site, _ = _open_filled(tmp_path)
-    document = make_site_app(site).openapi()
-    site.close()
+    with open_site(tmp_path) as client:
+        document = client.get("/v1/openapi.json").json()
 
     unsaid = [
         (path, parameter["name"])
@@ -204,7 +203,7 @@ def test_every_list_comes_in_pages() -> None:
 def test_a_list_that_is_read_whole_is_answered_page_by_page(tmp_path: Path) -> None:
     site, asks = _open_filled(tmp_path)
     headers = asks["admin"]
-    with TestClient(make_site_app(site), headers=headers) as client:
+    with TestClient(ready_site_app(site), headers=headers) as client:
         for number in range(7):
             client.post("/v1/wallets", json={"name": f"w{number}"})
         found, cursor = [], None
@@ -222,7 +221,7 @@ def test_a_list_that_is_read_whole_is_answered_page_by_page(tmp_path: Path) -> N
 
 def test_every_field_is_declared_and_says_what_it_is(tmp_path: Path) -> None:
     site, _ = _open_filled(tmp_path)
-    shapes = make_site_app(site).openapi()["components"]["schemas"]
+    shapes = ready_site_app(site).openapi()["components"]["schemas"]
     site.close()
 
     unsaid = [
