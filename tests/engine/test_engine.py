@@ -106,6 +106,31 @@ def test_waiting_for_a_run_says_whether_it_is_held_and_why(docs: Path, tmp_path:
     assert (end.held, end.holds, end.done) == (False, (), 9)
 
 
+def test_a_run_that_nobody_works_for_says_so_in_all_that_shows_it(
+    docs: Path, tmp_path: Path
+) -> None:
+    seen = set[str]()
+
+    def interrupt(now: Progress) -> None:
+        if not seen:
+            os.kill(os.getpid(), signal.SIGINT)
+        seen.add(now.standing)
+
+    (docs / "many.txt").write_text("\n\n".join(sentences(300)))
+    with quire.open(str(tmp_path / "work.db"), faults="latency=0.05") as q:
+        q.ingest(docs)
+        run = q.run(schema=METADATA, model="simulated/small", pack_size=1, concurrency=2)
+        new = (run.progress().standing, repr(run) == repr(run.progress()))
+        with pytest.raises(KeyboardInterrupt, match="all answers are kept"):
+            run.wait(interrupt)
+        now = run.progress()
+
+        assert (new, seen) == (("stopped", True), {"running"})
+        assert (now.standing, now.state, q.runs()[0].standing) == ("stopped", "running", "stopped")
+        assert repr(run) == repr(now)
+        assert repr(now).startswith("<quire run 1: stopped, ")
+
+
 def test_documents_that_are_not_there_are_named_and_a_path_is_no_document(
     docs: Path, tmp_path: Path
 ) -> None:

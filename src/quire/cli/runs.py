@@ -83,8 +83,6 @@ def runs(
 
 def _print_runs(found: "Sequence[tuple[RunHead, Progress, int]]") -> None:
     """A table of runs, each with what it was told, how it stands, and how many serve it."""
-    from quire.engine.queries import run_status
-
     recipes = any(now.is_staged for _, now, _ in found)
     blocks = all(now.noun == "block" for _, now, _ in found)
     what, of = "recipe" if recipes else "schema", ">blocks" if blocks else ">tasks"
@@ -95,7 +93,7 @@ def _print_runs(found: "Sequence[tuple[RunHead, Progress, int]]") -> None:
     rows = (
         (
             head.id,
-            run_status(now, workers),
+            now.standing,
             head.name,
             head.model.name + (f" +{len(head.models)}" if head.models else ""),
             now.total,
@@ -105,7 +103,7 @@ def _print_runs(found: "Sequence[tuple[RunHead, Progress, int]]") -> None:
             + (f" + ≤ {dollars(now.presumed_pico)}" if now.presumed_pico else ""),
             Cell.of_moment(head.started_at),
         )
-        for head, now, workers in found
+        for head, now, _ in found
     )
     print_table((*columns, "started"), rows, narrowing=_RUNS_NARROWING)
     if simulated and not apart:
@@ -156,8 +154,6 @@ def status(
 def _status_pairs(
     head: "RunHead", now: Progress, workers: int, views: "Sequence[BatchView]"
 ) -> list[tuple[str, str]]:
-    from quire.engine.queries import run_status
-
     simulated = f" ({head.model.note})" if head.model.note else ""
     counts = ", ".join(f"{count:,} {state}" for state, count in now.counts.items())
     untouched = now.total - sum(now.counts.values())
@@ -170,7 +166,7 @@ def _status_pairs(
         else ""
     )
     return [
-        (f"run {now.run_id}", run_status(now, workers)),
+        (f"run {now.run_id}", now.standing),
         (head.kind, head.name),
         ("model", ", ".join([f"{head.model.name}{simulated}", *map(model_label, head.models)])),
         (f"{now.noun}s", f"{now.total:,}: {blocks}" if blocks else f"{now.total:,}"),

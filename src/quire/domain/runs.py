@@ -194,6 +194,7 @@ class Progress:
     noun: str = "block"  # what is counted: what a schema is asked of, or a recipe's tasks
     spent: bool = False  # its limit allows nothing more, and nothing is owed
     money: RunMoney | None = None  # where a wallet or a budget bounds what it spends
+    workers: int | None = None  # that serve it; None: nobody looked
 
     def __repr__(self) -> str:
         """Say how the run stands, and why it does not go on."""
@@ -207,12 +208,16 @@ class Progress:
 
     @property
     def standing(self) -> str:
-        """How it stands in a word: its state, or cancelling, held, or stopped at its limit."""
+        """How it stands in a word: its state, or cancelling, held or stopped.
+
+        Stopped is what nobody holds and nothing moves: at its limit, or without a worker.
+        """
         if self.cancelling:
             return "cancelling"
         if self.held:
             return "held"
-        return "stopped" if self.state == RunState.RUNNING and self.spent else self.state.value
+        idle = self.spent or self.workers == 0
+        return "stopped" if self.state == RunState.RUNNING and idle else self.state.value
 
     @property
     def why(self) -> tuple[str, ...]:

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from quire.domain.ids import RunId
 from quire.domain.workbench import ListedRun
-from quire.engine.queries import run_status
 
 if TYPE_CHECKING:
     from quire.engine.queries import Queries
@@ -26,7 +25,7 @@ class ListedRuns:
         return ListedRun(
             id=run,
             state=now.state,
-            standing=run_status(now, self._queries.workers(run)),
+            standing=now.standing,
             why=now.why,
             name=head.name,
             model=head.model.name,

@@ -151,15 +151,15 @@ class Queries(ResultQueries):
             return tx.runs.must_get_run(RunId(run))
 
     def progress(self, run: RunId) -> Progress:
-        """How far a run is."""
+        """How far a run is, and how many workers serve it."""
         with self._context.ledger.snapshot() as tx:
             found = progress(tx, run, self.contexts)
+            now = self._context.runtime.now()
+            lease = timedelta(seconds=self._context.settings.lease)
+            if found.state == RunState.RUNNING:
+                found = replace(found, workers=living_workers(tx, now - lease, run))
             if not found.in_flight:
                 return found
-            now, lease = (
-                self._context.runtime.now(),
-                timedelta(seconds=self._context.settings.lease),
-            )
             dead = dead_neighbours(tx, host_name())
             cut_off = cut_off_calls(tx, run, lease, now, dead)
         return replace(
@@ -432,13 +432,3 @@ def _head(source: ResultSource) -> RunHead:
         models=source.models[1:],
         started_by=run.started_by,
     )
-
-
-def run_status(now: Progress, workers: int) -> str:
-    """A run's state in a word, wishes and holds included; stopped: no worker serves it."""
-    if now.cancelling:
-        return "cancelling"
-    if now.held:
-        return "held"
-    idle = workers == 0 or is_at_rest(now)
-    return "stopped" if now.state == RunState.RUNNING and idle else now.state

@@ -11,7 +11,7 @@ from quire.domain.runs import Event, HeldError, Progress
 from quire.engine.commands import RunCommands
 from quire.engine.foreign_values import ForeignFrame
 from quire.engine.html_tables import html_line
-from quire.engine.queries import Queries, run_status
+from quire.engine.queries import Queries
 from quire.engine.result_queries import Since
 from quire.engine.wallets import Dollars
 from quire.export.data_frames import make_frame
@@ -52,9 +52,7 @@ class RunHandle:
 
     def __repr__(self) -> str:
         """Say which run, and how it stands."""
-        now = self.progress()
-        standing = run_status(now, self._queries.workers(self.id))
-        return f"<quire run {self.id}: {standing}, {now.in_words}>"
+        return repr(self.progress())
 
     def _repr_html_(self) -> str:
         now = self.progress()

@@ -82,4 +82,4 @@ def read_run_line(engine: Engine, run: RunId) -> RunLine:
     views = engine.batches(run) if now.batches and now.state == RunState.RUNNING else []
     left = read_time_left(engine, head, now, workers, views)
     forecast = engine.spend.forecast_cost(run)
-    return RunLine(head, now, status_word(now, workers), forecast, left.seconds if left else None)
+    return RunLine(head, now, status_word(now), forecast, left.seconds if left else None)

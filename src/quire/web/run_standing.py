@@ -11,7 +11,7 @@ from quire.domain.runs import Progress
 from quire.domain.states import TASK_ENDED, TASK_UNDER_WAY, RunState, TaskState
 from quire.engine import Engine
 from quire.engine.progress_words import outstanding_batches
-from quire.engine.queries import RunHead, run_status
+from quire.engine.queries import RunHead
 from quire.engine.run_time_left import read_time_left, time_left_words
 from quire.planning.time_left import TimeLeft, UnknownReason
 from quire.web.standing_reasons import StandingReason, is_paused, standing_reasons
@@ -108,7 +108,7 @@ def read_standing(engine: Engine, run: int) -> RunStanding:
     return RunStanding(
         head=head,
         now=now,
-        status=status_word(now, workers),
+        status=status_word(now),
         words=_words(now, workers, views),
         why=tuple(why),
         workers=workers,
@@ -125,9 +125,9 @@ def read_standing(engine: Engine, run: int) -> RunStanding:
     )
 
 
-def status_word(now: Progress, workers: int) -> str:
+def status_word(now: Progress) -> str:
     """A run's state in a word; what a person asked for is told apart from what went wrong."""
-    return "paused" if is_paused(now) else run_status(now, workers)
+    return "paused" if is_paused(now) else now.standing
 
 
 def is_simulated(head: RunHead) -> bool:

@@ -9,7 +9,6 @@ from fastapi.responses import HTMLResponse
 from quire.domain.ids import RunId
 from quire.domain.states import TaskState
 from quire.engine import Engine
-from quire.engine.queries import run_status
 from quire.engine.run_reports import find_reported
 from quire.export.formats import FORMATS
 from quire.export.result_selection import ONLY, find_result_source
@@ -74,10 +73,9 @@ def _read_runs(engine: Engine, state: str, before: int) -> dict[str, Any]:
     runs = []
     for run in found[:RUNS]:
         head, now = engine.queries.head(run.id), engine.progress(run.id)
-        status = run_status(now, engine.workers(run.id))
-        if state in ("", status):
-            shown = status_word(now, engine.workers(run.id))
-            line = {"head": head, "now": now, "status": shown, "simulated": is_simulated(head)}
+        if state in ("", now.standing):
+            simulated = is_simulated(head)
+            line = {"head": head, "now": now, "status": status_word(now), "simulated": simulated}
             runs.append(line)
     return {
         "runs": runs,

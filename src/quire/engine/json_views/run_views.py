@@ -18,13 +18,12 @@ def progress_json(
     head: "RunHead", now: Progress, why: Sequence[str], workers: int
 ) -> dict[str, object]:
     """One object with everything `quire status` says, given how many workers live."""
-    from quire.engine.queries import run_status
     from quire.pipeline.answers.progress import is_at_rest
 
     return _recipe_json(head, now) | {
         "run": now.run_id,
         "state": now.state,
-        "standing": run_status(now, workers),
+        "standing": now.standing,
         "at_rest": is_at_rest(now),
         "workers": workers,
         "schema": None if now.is_staged else head.name,

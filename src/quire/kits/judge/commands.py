@@ -198,7 +198,6 @@ def status(
     context: typer.Context, which: RunOrFileOrNewest = None, as_json: of.AsJson = False
 ) -> None:
     """Show how an experiment stands, stage by stage, and why nothing moves if nothing moves."""
-    from quire.engine.queries import run_status
     from quire.kits.judge.experiment_runs import find_experiment_run
 
     with engine_for(context) as engine:
@@ -212,7 +211,7 @@ def status(
         views = engine.batches(view.run) if now.batches else []
     print_pairs(
         [
-            (f"run {view.run}", run_status(now, workers)),
+            (f"run {view.run}", now.standing),
             *experiment_pairs(view.experiment),
             ("tasks", count_words(now)),
             ("calls", spending_words(now, None)),
@@ -302,11 +301,9 @@ def _require_folder(to: Path | None, command: str) -> Path:
 
 
 def _note_unfinished(engine: "Engine", rows: "ExperimentRows") -> None:
-    from quire.engine.queries import run_status
-
     if rows.status != "finished":
         run = RunId(rows.run_id)
-        status_words = run_status(engine.progress(run), engine.workers(run))
+        status_words = engine.progress(run).standing
         note(f"quire: run {run} is {status_words}: this is what there is so far")
 
 
