@@ -68,11 +68,12 @@ class Quire:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to work in; the environment says nothing."""
+    """An empty folder to work in; the environment names a model, and nothing else."""
     for name in [*os.environ]:
         if name.startswith("QUIRE_"):
             monkeypatch.delenv(name)
     monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setenv("QUIRE_MODEL", "simulated/small")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -21,6 +21,21 @@ def test_init_writes_settings_and_makes_the_ledger(quire: Quire, folder: Path) -
     assert (folder / "quire.db").exists()
 
 
+def test_after_init_the_environment_still_names_the_model(
+    ready: Quire, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QUIRE_MODEL", "simulated/large")
+    assert ready.json("plan", "--schema", "clauses")["model"] == "simulated/large"
+
+    monkeypatch.delenv("QUIRE_MODEL")
+    refused = ready("plan", "--schema", "clauses", code=2).stderr
+    assert "no model: give --model or model=, or set `model` in quire.toml" in refused
+
+    settings = folder / "quire.toml"
+    settings.write_text(settings.read_text().replace("# model = ", "model = "))
+    assert ready.json("plan", "--schema", "clauses")["model"] == "anthropic/claude-haiku-5-5"
+
+
 @pytest.mark.parametrize("args", [["--ledger", "my.db", "init"], ["init", "--ledger=my.db"]])
 def test_init_writes_the_ledger_it_is_told(quire: Quire, folder: Path, args: list[str]) -> None:
     quire(*args)

@@ -174,7 +174,9 @@ def test_an_engine_and_a_plan_say_what_they_are(docs: Path, tmp_path: Path) -> N
         plan = q.plan(schema=METADATA, model="simulated/small")
 
         assert repr(q) == f"<quire engine on {tmp_path / 'work.db'}; {LISTING}>"
-        assert re.fullmatch(r"<quire plan: 9 tasks in \d+ calls?, about \$0\.\d+>", repr(plan))
+        assert re.fullmatch(
+            r"<quire plan: 9 tasks in \d+ calls?, about \$0\.\d+, simulated>", repr(plan)
+        )
 
 
 def test_a_bad_file_gets_one_line_and_the_rest_go_in(docs: Path, tmp_path: Path) -> None:

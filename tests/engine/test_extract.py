@@ -134,7 +134,12 @@ def test_typed_columns_are_typed_also_where_no_row_has_an_answer(here: World) ->
 
     assert found["status"].tolist() == ["skipped", "skipped"]
     assert str(found["words"].dtype) == "Int64"
-    assert found.attrs["quire"] == {"run": None, "cost_usd": 0.0, "statuses": {"skipped": 2}}
+    assert found.attrs["quire"] == {
+        "run": None,
+        "cost_usd": 0.0,
+        "statuses": {"skipped": 2},
+        "simulated": False,
+    }
     assert here.engine.runs() == []
 
 
@@ -160,7 +165,7 @@ def test_the_same_call_asks_nothing_and_one_more_row_asks_one(here: World) -> No
     assert (again.cost_usd, again.run) == (0.0, first.run)
     assert [row["cost_usd"] for row in more[:20]] == [0.0] * 20
     assert more[20]["cost_usd"] == pytest.approx(more.cost_usd)
-    assert repr(more) == f"<quire rows: 21 accepted, {_dollars(more)}, run 2>"
+    assert repr(more) == f"<quire rows: 21 accepted, {_dollars(more)}, simulated, run 2>"
 
 
 def _dollars(found: ExtractedRows) -> str:
@@ -334,6 +339,21 @@ def test_a_budget_holds_it_and_a_larger_one_lets_it_go_on(here: World) -> None:
         extract(here, ["another text"], max_cost=0)
 
 
+def test_made_up_answers_are_called_simulated_wherever_they_are_shown(
+    here: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = pd.DataFrame(ROWS)
+
+    out = extract(here, frame, text="body", key="id", progress=True)
+    rows = extract(here, ["one text", "another"])
+
+    assert capsys.readouterr().err.rstrip().endswith(" · simulated")
+    assert out.attrs["quire"]["simulated"] is rows.simulated is True
+    run = here.engine.get(rows.run)
+    for shown in (rows, run, run.progress()):
+        assert ", simulated" in repr(shown)
+
+
 def test_a_plan_takes_the_same_arguments_and_sends_nothing(here: World) -> None:
     frame = pd.DataFrame(ROWS)
 
@@ -343,7 +363,7 @@ def test_a_plan_takes_the_same_arguments_and_sends_nothing(here: World) -> None:
     after = here.engine.plan_extract(frame, Ticket, model=MODEL, text="body", key="id")
 
     assert planned.tasks == 2
-    assert repr(after).endswith("0 are not answered yet, about $0>")
+    assert repr(after).endswith("0 are not answered yet, about $0, simulated>")
     assert "<table>" in after._repr_html_()
     with pytest.raises(UsageError, match="no row has a text"):
         here.engine.plan_extract([""], Ticket, model=MODEL)

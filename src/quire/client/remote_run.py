@@ -45,7 +45,8 @@ class RemoteProgress:
     def in_words(self) -> str:
         """How far it is, what it cost, and why it does not go on."""
         counts = f"{self.done:,} of {quantity(self.total, self.noun)} done, {self.failed:,} failed"
-        return "; ".join([f"{counts}, {dollars(round(self.cost_usd * DOLLAR))}", *self.why])
+        cost = dollars(round(self.cost_usd * DOLLAR)) + ", simulated" * self.is_simulated
+        return "; ".join([f"{counts}, {cost}", *self.why])
 
     @property
     def standing(self) -> str:
@@ -86,6 +87,11 @@ class RemoteProgress:
     def cost_usd(self) -> float:
         """Dollars that it cost so far."""
         return float(self.said["cost_usd"])
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether all its answers are made up, and its dollars are no money."""
+        return bool(self.said["simulated"])
 
     @property
     def is_at_rest(self) -> bool:

@@ -71,6 +71,7 @@ class Wire:
 
 
 PLAIN_WIRE = Wire()
+SIMULATED = "simulated"  # the provider whose answers are made up, by rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +133,11 @@ class ModelFacts:
     def provider(self) -> str:
         """The part of the name that says who answers."""
         return self.name.partition("/")[0]
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether its answers are made up, and its dollars no money."""
+        return self.provider == SIMULATED
 
     @property
     def has_url_in_name(self) -> bool:

@@ -195,6 +195,7 @@ class Progress:
     spent: bool = False  # its limit allows nothing more, and nothing is owed
     money: RunMoney | None = None  # where a wallet or a budget bounds what it spends
     workers: int | None = None  # that serve it; None: nobody looked
+    is_simulated: bool = False  # all its answers are made up, and its dollars are no money
 
     def __repr__(self) -> str:
         """Say how the run stands, and why it does not go on."""
@@ -204,7 +205,8 @@ class Progress:
     def in_words(self) -> str:
         """How far it is, what it cost, and why it does not go on."""
         counts = f"{self.done:,} of {quantity(self.total, self.noun)} done, {self.failed:,} failed"
-        return "; ".join([f"{counts}, {dollars(self.cost_pico)}", *self.why])
+        cost = dollars(self.cost_pico) + ", simulated" * self.is_simulated
+        return "; ".join([f"{counts}, {cost}", *self.why])
 
     @property
     def standing(self) -> str:

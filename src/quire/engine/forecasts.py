@@ -175,6 +175,7 @@ class Plan:
             asked = self.to_ask
             are = "is" if asked.tasks == 1 else "are"
             words += f"; {asked.tasks:,} {are} not answered yet, about {dollars(asked.cost)}"
+        words += ", simulated" * self.is_simulated
         return f"<quire plan: {words}>"
 
     def _repr_html_(self) -> str:
@@ -189,6 +190,11 @@ class Plan:
             for stage in self.stages
         ]
         return html_table(columns, rows, repr(self))
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether all answers would be made up, and its dollars are no money."""
+        return all(facts.is_simulated for facts in (self.order.facts, *self.order.models))
 
     @property
     def rough(self) -> bool:

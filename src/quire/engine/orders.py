@@ -238,7 +238,10 @@ def resolve_order(
     own = model or wished or settings.model
     if not isinstance(own, str):
         place = "set `model`" if schema else "name one in the recipe, or set it"
-        raise UsageError(f"no model: give --model or model=, or {place} in quire.toml")
+        free = "simulated/small costs nothing, and makes its answers up"
+        raise UsageError(
+            f"no model: give --model or model=, or {place} in quire.toml or QUIRE_MODEL; {free}"
+        )
     known = _find_models(settings, (own, *named, *others))
     facts = known[own]
     recipe = _with_models(asked, [known[name].name for name in (own, *others)], known)

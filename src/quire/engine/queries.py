@@ -13,7 +13,7 @@ from quire.domain.errors import NotFound
 from quire.domain.fallbacks import KnownFallback
 from quire.domain.gates import NO_STRAYS, StrayIds
 from quire.domain.ids import DocumentId, RequestId, RunId, TaskId
-from quire.domain.models import ModelFacts
+from quire.domain.models import SIMULATED, ModelFacts
 from quire.domain.recipes import EACH_BLOCK, RUN_TITLE, Recipe
 from quire.domain.requests import Turn
 from quire.domain.runs import Event, Progress, Run, Stall
@@ -80,7 +80,7 @@ class RunHead:
     def is_simulated(self) -> bool:
         """Whether no model of it costs money."""
         names = (self.model.name, *self.models)
-        return all(name.partition("/")[0] == "simulated" for name in names)
+        return all(name.partition("/")[0] == SIMULATED for name in names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ TEMPLATE = """\
 # this file over the environment (QUIRE_LEDGER, QUIRE_MODEL, QUIRE_PACK_SIZE, …).
 
 ledger = "quire.db"            # or postgresql://user@host/database
-model = "simulated/small"      # what `quire run` uses when no --model is given
+# model = "anthropic/claude-haiku-5-5"   # who is asked without --model; wins over QUIRE_MODEL
 
 [policy]
 # pack_size = 10               # blocks per call; left out, the schema's class decides

@@ -21,6 +21,7 @@ class Extracted(list[Item]):
         self.run: int | None = None  # None: there was nothing to ask
         self.cost = 0  # picodollars
         self.statuses: Mapping[str, int] = {}
+        self.simulated = False  # the answers are made up, and the dollars no money
 
     @property
     def cost_usd(self) -> float:
@@ -32,7 +33,8 @@ class Extracted(list[Item]):
         parts = [f"{count:,} {status}" for status, count in self.statuses.items()]
         words = ", ".join(parts) or f"{len(self):,}"
         where = "" if self.run is None else f", run {self.run}"
-        return f"<quire rows: {words}, {dollars(self.cost)}{where}>"
+        cost = dollars(self.cost) + ", simulated" * self.simulated
+        return f"<quire rows: {words}, {cost}{where}>"
 
 
 class ExtractedRows(Extracted[dict[str, Any]]):

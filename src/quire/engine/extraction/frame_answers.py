@@ -57,6 +57,7 @@ class RunFacts(NamedTuple):
 
     run: int | None = None
     cost: int = 0  # picodollars that this call spent on it
+    is_simulated: bool = False  # the answers are made up, and the dollars no money
 
 
 def give_back(wanted: AnswerForm, outcomes: Iterable[RowOutcome], facts: RunFacts) -> ForeignFrame:
@@ -82,9 +83,11 @@ def _note_facts(found: Any, facts: RunFacts, statuses: dict[str, int]) -> None:
     """Say beside the rows what they came to, where there is a place for it."""
     if isinstance(found, Extracted):
         found.run, found.cost, found.statuses = facts.run, facts.cost, statuses
+        found.simulated = facts.is_simulated
     elif hasattr(found, "attrs"):  # pandas
         spent = RowOutcome("", cost=facts.cost).cost_usd
-        found.attrs["quire"] = {"run": facts.run, "cost_usd": spent, "statuses": statuses}
+        said = {"run": facts.run, "cost_usd": spent, "statuses": statuses}
+        found.attrs["quire"] = said | {"simulated": facts.is_simulated}
 
 
 def _frame(wanted: AnswerForm, outcomes: Iterable[RowOutcome]) -> Any:

@@ -225,8 +225,9 @@ class RowExtractor:
             outcomes = job.frame.for_each_file(outcomes)
         else:
             outcomes = in_row_order(outcomes, job.positions, len(job.frame))
-        spent = run.progress().cost_pico - before.cost_pico
-        return give_back(wanted, outcomes, RunFacts(run.id, spent))
+        now = run.progress()
+        facts = RunFacts(run.id, now.cost_pico - before.cost_pico, now.is_simulated)
+        return give_back(wanted, outcomes, facts)
 
 
 def _interruption(run: RunHandle) -> KeyboardInterrupt:

@@ -31,7 +31,8 @@ def describe(now: Progress, before: Progress) -> str:
     if now.batches:
         parts.append(f"{quantity(now.batches, 'batch', 'batches')} out")
     earlier = f" ({dollars(before.cost_pico)} before)" if before.cost_pico else ""
-    return " · ".join([*parts, dollars(now.cost_pico - before.cost_pico) + earlier])
+    parts.append(dollars(now.cost_pico - before.cost_pico) + earlier)
+    return " · ".join([*parts, "simulated"] if now.is_simulated else parts)
 
 
 def _goal(now: Progress) -> int:

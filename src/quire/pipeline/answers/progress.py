@@ -78,6 +78,7 @@ def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> P
         ),
     )
     spec = (contexts or Contexts()).spec_of(tx, run)
+    now = replace(now, is_simulated=all(model.is_simulated for model in spec.models))
     if spec.recipe.is_single_schema:  # asked often: what only several stages have is not read
         now = _count_units(now, spec.recipe.unit, documents, stages[0])
         return replace(now, spent=_is_fully_asked(now))
