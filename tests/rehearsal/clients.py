@@ -124,8 +124,12 @@ def anthropic_client(url: str, **how: Any) -> Iterator[anthropic.Anthropic]:
 @contextmanager
 def gemini_client(url: str, **how: Any) -> Iterator[genai.Client]:
     """Google's own client."""
-    verify = {"verify": _VERIFY}
-    options = types.HttpOptions(base_url=url, client_args=verify, async_client_args=verify, **how)
+    options = types.HttpOptions(
+        base_url=url,
+        client_args={"verify": _VERIFY},
+        async_client_args={"verify": _VERIFY, "ssl": _VERIFY},  # by either of two libraries
+        **how,
+    )
     client = genai.Client(api_key=KEY, http_options=options)
     try:
         yield client
