@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 
 from quire.domain.runs import Event, Progress
 from quire.engine import RunHandle
+from tests.dispatch.kills import kill_newest_worker
 from tests.time_limits import wait_until
 from tests.world import OneProvider, World, sentences
 
@@ -148,12 +148,12 @@ def test_interrupted_again_it_tells_at_once_what_was_cut_off(tmp_path: Path) -> 
 
 
 def test_what_a_killed_worker_had_out_is_counted_at_once_and_told_by_the_next(
-    tmp_path: Path,
+    tmp_path: Path, warm: list[str]
 ) -> None:
     here, run = started(str(tmp_path / "quire.db"))
-    with subprocess.Popen([sys.executable, "-c", HANG, here.url]) as worker:
+    with subprocess.Popen([*warm, "-c", HANG, here.url]) as worker:
         wait_until(lambda: run.progress().in_flight == 2, lambda: worker.poll() is None)
-        worker.kill()
+        kill_newest_worker(here.url)
 
     cut = run.progress()
     run.wait()

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,6 +14,7 @@ from quire.dispatch.worker import Worker
 from quire.domain.states import RunState
 from quire.engine import RunHandle
 from quire.engine.doctor.findings import Severity
+from tests.dispatch.kills import kill_newest_worker
 from tests.dispatch.webhook_server import WebhookServer, webhook_server
 from tests.docs.pages import ROOT, blocks
 from tests.time_limits import wait_until
@@ -241,15 +241,15 @@ def test_nobody_at_the_address_is_told_in_a_line(here: World) -> None:
 
 
 def test_a_worker_killed_in_the_midst_of_a_delivery_leaves_it_to_the_next(
-    here: World, server: WebhookServer
+    here: World, server: WebhookServer, warm: list[str]
 ) -> None:
     here.engine.webhooks.add(server.url, ["started"])
     here.start()
     server.answers = ["silent"]
-    command = [sys.executable, "-m", "quire", "work", "--quiet", "--ledger", here.url]
+    command = [*warm, "quire.cli", "work", "--quiet", "--ledger", here.url]
     with subprocess.Popen(command) as process:
         wait_until(lambda: server.heard, lambda: process.poll() is None)
-        process.kill()
+        kill_newest_worker(here.url)
 
     jump(here, 61)
     deliver(here)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
+from functools import cache
 
 import pytest
 
@@ -24,7 +25,11 @@ from quire.pipeline.answers.deliveries import (
 )
 from tests.ledger.factories import NOW, new_run
 
-BOX = Box(Secret("a secret key for tests"))
+
+@cache
+def box() -> Box:
+    """What secrets are sealed in; its key takes long to derive."""
+    return Box(Secret("a secret key for tests"))
 
 
 @pytest.fixture
@@ -37,14 +42,14 @@ def ledger(ledger_url: str) -> Iterator[Ledger]:
 def add_webhook(ledger: Ledger, *wanted: Notification, run: RunId | None = None) -> int:
     with ledger.transaction() as tx:
         uid = make_uid()
-        sealed = seal_secret(tx, BOX, uid, make_secret())
+        sealed = seal_secret(tx, box(), uid, make_secret())
         return tx.webhooks.add_webhook(NewWebhook(uid, "http://x/", wanted, run, sealed), NOW)
 
 
 def claim(ledger: Ledger, seconds: float = 0) -> list[SignedDelivery]:
     moment = NOW + timedelta(seconds=seconds)
     with ledger.transaction() as tx:
-        return claim_deliveries(tx, lambda: BOX, moment)
+        return claim_deliveries(tx, box, moment)
 
 
 def tell_pause_and_resume(ledger: Ledger, run: RunId) -> None:
