@@ -4,10 +4,10 @@ They are real processes, with arguments, an environment, a folder, streams and a
 `tests/warm_client.py` stands for one: it passes signals on, and ends as the process ended.
 """
 
+import ast
 import atexit
 import gc
 import importlib
-import json
 import os
 import pkgutil
 import random
@@ -28,6 +28,7 @@ from typer.testing import CliRunner
 
 import quire
 from quire.cli import app
+from quire.providers.certificates import trusted_certificates
 from tests.warm_client import LENGTH, STREAMS
 
 CLIENT = Path(__file__).with_name("warm_client.py")
@@ -68,38 +69,56 @@ def warm_starts() -> Iterator[list[str]]:
 
 def serve(path: str) -> None:
     """Start a process for whoever asks, until our input is closed; returns in those processes."""
-    with socket.socket(socket.AF_UNIX) as listening:
+    woken, waking = socket.socketpair()
+    waking.setblocking(False)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)  # so that it wakes us
+    signal.set_wakeup_fd(waking.fileno())
+    running = dict[int, socket.socket]()
+    with socket.socket(socket.AF_UNIX) as listening, woken, waking:
         listening.bind(path)
         listening.listen()
         sys.stdout.write("warm\n")
         sys.stdout.flush()
-        while listening in select.select([listening, sys.stdin], [], [])[0]:
-            asked, _ = listening.accept()
-            if not os.fork():
-                _serve_process(asked)
+        while sys.stdin not in (ready := select.select([listening, woken, sys.stdin], [], [])[0]):
+            if woken in ready:
+                woken.recv(4096)
+                _tell_ends(running)
+            if listening in ready and not _start_process(listening.accept()[0], running):
                 return
-            asked.close()
-            with suppress(ChildProcessError):
-                while os.waitpid(-1, os.WNOHANG)[0]:
-                    pass
     os.killpg(0, signal.SIGKILL)  # and with us, whoever was left behind
 
 
-def _serve_process(asked: socket.socket) -> None:
-    """Become two: the process, which returns, and one that says how it ended."""
+def _start_process(asked: socket.socket, running: dict[int, socket.socket]) -> bool:
+    """Become two: one goes on serving, the other is the process that was asked for."""
     length, streams, _, _ = socket.recv_fds(asked, LENGTH, len(STREAMS))
-    with asked.makefile() as words:
-        given = Given(**json.loads(words.read(int(length))))
-    child = os.fork()
-    if not child:
+    try:
+        with asked.makefile() as words:
+            given = Given(**ast.literal_eval(words.read(int(length))))
+    except (ValueError, SyntaxError):  # whoever asked was killed before all was said
         asked.close()
-        _take_over(given, streams)
-        return
-    asked.sendall(b"%d\n" % child)
-    for number in (*streams, *STREAMS):
-        os.close(number)
-    asked.sendall(b"%d\n" % os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-    os._exit(0)
+        return True
+    child = os.fork()
+    if child:
+        running[child] = asked
+        for number in streams:
+            os.close(number)
+        with suppress(OSError):  # whoever asked may be gone
+            asked.sendall(b"%d\n" % child)
+        return True
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for other in (asked, *running.values()):
+        other.close()
+    _take_over(given, streams)
+    return False
+
+
+def _tell_ends(running: dict[int, socket.socket]) -> None:
+    """Say how those ended that did; several may share one signal."""
+    with suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            with running.pop(ended[0]) as asked, suppress(OSError):
+                asked.sendall(b"%d\n" % os.waitstatus_to_exitcode(ended[1]))
 
 
 def _take_over(given: Given, streams: list[int]) -> None:
@@ -129,6 +148,7 @@ def import_everything() -> None:
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         for command in COMMANDS:
             CliRunner().invoke(app, command, env=said)
+    trusted_certificates()
     gc.collect()
     gc.freeze()
 
