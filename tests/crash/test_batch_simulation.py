@@ -34,7 +34,8 @@ from tests.rehearsed.rehearsed import (
 from tests.world import sentences
 
 SPEED = 60.0  # times real time, while nothing is done
-BLOCKS = 150
+BLOCKS = 60  # more than go first and alone
+MANY_BLOCKS = 150
 LIVES = 600  # after which nobody believes in an end
 HOURS = (1, 9)  # that a death costs
 RARE = ("batch_stuck", "batch_errors")  # which cost much time, or a hold
@@ -194,13 +195,18 @@ def drive_until_the_end(here: Rehearsed, run: RunHandle, clock: QuickClock, fate
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # the dead close nothing
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # and say so late
 @pytest.mark.parametrize(
-    ("asks", "seed"),
-    [(OPENAI, 0), (ANTHROPIC, 1), (GEMINI, 2), pytest.param(OPENAI, 3, marks=pytest.mark.soak)],
+    ("asks", "seed", "blocks"),
+    [
+        (OPENAI, 0, BLOCKS),
+        (ANTHROPIC, 1, BLOCKS),
+        (GEMINI, 2, BLOCKS),
+        pytest.param(OPENAI, 3, MANY_BLOCKS, marks=pytest.mark.soak),
+    ],
 )
 def test_dying_at_any_commit_among_faults_of_batches_ends_in_the_same_data(
-    here: Rehearsed, clock: QuickClock, fate: Fate
+    here: Rehearsed, clock: QuickClock, fate: Fate, blocks: int
 ) -> None:
-    here.ingest(texts := sentences(BLOCKS))
+    here.ingest(texts := sentences(blocks))
     run = here.start(
         route="batch", min_batch_size=2, pack_size=3, max_tries=50, max_calls=500, concurrency=4
     )
@@ -209,7 +215,7 @@ def test_dying_at_any_commit_among_faults_of_batches_ends_in_the_same_data(
 
     assert fate.deaths
     rows = run.rows()
-    assert [row["status"] for row in rows] == ["accepted"] * BLOCKS
+    assert [row["status"] for row in rows] == ["accepted"] * blocks
     assert [row["first_40_chars"] for row in rows] == [text[:40] for text in texts]
     assert {batch.state for batch in here.engine.batches()} <= {"collected", "abandoned"}
     spent = run.progress()

@@ -31,7 +31,7 @@ from tests.rehearsed.rehearsed import (
 from tests.time_limits import PATIENCE, at_most
 from tests.world import sentences
 
-SPEED = 60.0  # times real time
+SPEED = 240.0  # times real time
 EARLY = 10  # that go first and alone, instead of fifty
 BLOCKS = 25  # one a call: ten in the first batch, and more than one group of rows in the second
 GROUP = 10  # answers stored in one transaction, instead of a thousand
@@ -71,13 +71,13 @@ def here(
     """An engine and a server of its own, both of which other processes find."""
     with rehearsal_server(models=CATALOG, clock=clock, batch_latency="20s") as server:
         environment = {**KEYS, **{name: server.url + path for name, path in BASES.items()}}
-        environment |= {"QUIRE_POLL": "5", "QUIRE_LEASE": "600", "NO_PROXY": "*"}
+        environment |= {"QUIRE_POLL": "20", "QUIRE_LEASE": "2400", "NO_PROXY": "*"}
         environment["TMPDIR"] = str(tmp_path)  # the killed leave their files behind
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         monkeypatch.setattr(collector, "GROUP", GROUP)
         monkeypatch.setattr(prepare, "EARLY_TASKS", EARLY)
-        runtime, lease, poll = ByClock(clock), 600.0, 5.0
+        runtime, lease, poll = ByClock(clock), 2400.0, 20.0
         made = Rehearsed(
             ledger_url, runtime=runtime, server=server, asks=request.param, lease=lease, poll=poll
         )

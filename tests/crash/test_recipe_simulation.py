@@ -25,7 +25,7 @@ from tests.world import World
 Worlds = Callable[..., World]
 
 FAULTS = "skip=0.1,wrong=0.05,500=0.1,429=0.05,truncate=0.05,drop=0.05,refuse=0.05,seed=5"
-DOCUMENTS, BLOCKS, SAMPLES = 4, 5, 3
+DOCUMENTS, BLOCKS, SAMPLES = 3, 4, 3
 MANY: dict[str, Any] = {"max_tries": 60, "max_calls": 600, "pack_size": 4, "concurrency": 3}
 
 
