@@ -1,5 +1,7 @@
 """What answered calls took replaces the rules of thumb, each part by its own evidence."""
 
+from dataclasses import replace
+
 import pytest
 
 from quire.domain.requests import OutputSample
@@ -46,6 +48,34 @@ def test_calls_of_one_size_leave_the_guess_for_a_byte_and_still_add_up() -> None
     assert takes.byte_input == 0.25
     whole = takes.prefix + takes.input(1, 10, 4_000)
     assert whole == pytest.approx(sample(10, 4_000).input_tokens)
+
+
+def test_refused_answers_say_nothing_of_how_long_acceptable_ones_are() -> None:
+    refused = sample(10, 4_000)._replace(output_tokens=90_000, refused=2)
+
+    learnt = learn_token_use(PastCalls([sample(10, 4_000)] * 8 + [refused] * 20), GUESSED)
+
+    assert learnt == learn_token_use(PastCalls([sample(10, 4_000)] * 8), GUESSED)
+    assert learn_token_use(PastCalls([refused] * 20), GUESSED) is None
+
+
+def test_texts_of_other_sizes_are_learnt_from_other_runs() -> None:
+    small, large = [sample(10, 200 + 20 * number) for number in range(9)], sample(10, 9_000)
+
+    learnt = learn_token_use(PastCalls(small, further=[large] * 9), GUESSED)
+
+    assert learnt is not None
+    assert learnt.use.output(1, 10, 9_000) == pytest.approx(large.output_tokens, rel=0.05)
+    assert learnt.use.output(1, 10, 200) == pytest.approx(small[0].output_tokens, rel=0.1)
+
+
+def test_an_answer_is_not_taken_to_grow_far_beyond_what_was_seen() -> None:
+    rows = [sample(1, size) for size in range(100, 200, 10)]
+    restating = replace(GUESSED, byte_output=1.0)
+
+    learnt = [learn_token_use(PastCalls(rows), guess) for guess in (GUESSED, restating)]
+
+    assert [answer and answer.longest for answer in learnt] == [380, None]
 
 
 def test_reasoning_is_billed_with_every_call() -> None:

@@ -234,3 +234,4 @@ class OutputSample(NamedTuple):
     output_tokens: int  # of the answer, without reasoning
     tasks: int
     content_bytes: int  # of all its tasks, as JSON strings
+    refused: int = 0  # of its tasks, whose answers were not acceptable

@@ -12,7 +12,7 @@ from quire.domain.reasons import EventKind
 from quire.domain.recipes import Recipe
 from quire.domain.requests import OutputSample
 from quire.domain.runs import Run
-from quire.domain.states import StageState, TaskState
+from quire.domain.states import RunState, StageState, TaskState
 from quire.engine.spend import read_groups
 from quire.ledger.ledger import Transaction
 from quire.pipeline.commands.start import Order
@@ -24,6 +24,7 @@ from quire.recipes.policy_layers import policy_from_json
 from quire.recipes.recipe_snapshots import recipe_to_json
 
 PAST_RUNS = 50  # searched for answers to the same question
+LEARNT_RUNS = 4  # of these, whose answers are learnt from
 MOST_EVENTS = 1000  # of a run, looked through for what people had asked again
 ASKED_ALL = (1, 1)
 ASKED_AGAIN = (EventKind.RERUN, EventKind.RETRIED, EventKind.REUSED)  # more, or less, than usual
@@ -32,20 +33,41 @@ ASKED_AGAIN = (EventKind.RERUN, EventKind.RETRIED, EventKind.REUSED)  # more, or
 def past_calls(
     tx: Transaction, recipe: Recipe, facts: ModelFacts
 ) -> dict[tuple[str, str], PastCalls]:
-    """Answered calls of the newest run of the same recipe and model, by stage and model."""
+    """Answered calls of runs of the same recipe and model, by stage and model.
+
+    What calls are billed beside their answers is told by the newest run that went through, or else
+    by the newest; how long answers are, by some runs more, whose texts may be of other sizes.
+    """
     written = recipe_to_json(recipe)
-    for run in tx.runs.list_runs(PAST_RUNS):
-        if run.recipe != written or run.model.get("name") != facts.name:
-            continue
-        names = {stage.id: stage.name for stage in tx.runs.stages_of_run(run.id)}
-        found: dict[tuple[str, str], list[OutputSample]] = defaultdict(list)
-        for lane in tx.requests.lanes_of_run(run.id):
-            samples = tx.attempts.output_samples(lane.id, MOST_SAMPLES)
-            found[names[lane.stage_id], lane.model] += samples
-        if any(found.values()):
-            sums = tx.tallies.tallies_of_run(run.id) if recipe.is_single_schema else {}
-            return {key: _past(tx, run.id, seen, sums) for key, seen in found.items() if seen}
-    return {}
+    same = [
+        run
+        for run in tx.runs.list_runs(PAST_RUNS)
+        if run.recipe == written and run.model.get("name") == facts.name
+    ]
+    through = [run for run in same if run.state == RunState.FINISHED and run.task_limit is None][:1]
+    found: dict[tuple[str, str], PastCalls] = {}
+    learnt_from = 0
+    for run in [*through, *(run for run in same if run not in through)]:
+        samples = _answer_samples(tx, run.id)
+        sums = tx.tallies.tallies_of_run(run.id) if samples and recipe.is_single_schema else {}
+        for key, seen in samples.items():
+            past = found.get(key)
+            more = past and past._replace(further=[*past.further, *seen])
+            found[key] = more or _past(tx, run.id, seen, sums)
+        learnt_from += bool(samples)
+        if learnt_from == LEARNT_RUNS:
+            break
+    return found
+
+
+def _answer_samples(tx: Transaction, run: RunId) -> dict[tuple[str, str], Sequence[OutputSample]]:
+    """What the newest answered calls of each stage and model took."""
+    names = {stage.id: stage.name for stage in tx.runs.stages_of_run(run)}
+    found: dict[tuple[str, str], list[OutputSample]] = defaultdict(list)
+    for lane in tx.requests.lanes_of_run(run):
+        samples = tx.attempts.output_samples(lane.id, MOST_SAMPLES)
+        found[names[lane.stage_id], lane.model] += samples
+    return {key: seen for key, seen in found.items() if seen}
 
 
 def _past(

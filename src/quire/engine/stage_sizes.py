@@ -185,7 +185,7 @@ class StageForecaster:
             sample
             for (name, _), past in self._past.items()
             if name == stage.name
-            for sample in past.samples
+            for sample in past.acceptable
         ]
         said = self._spec.stage_prompts[stage.name].stage.prompt if asked is None else asked
         answer = answer_bytes(stage, content, samples, said)

@@ -82,6 +82,7 @@ class _Job:
     hits: float  # of direct calls that find the prefix in the cache, once it is written
     batch_hits: float | None  # of calls in batches, where that was seen
     percentiles: OutputPercentiles | None  # what packs must make room for, from answers
+    longest_known: int | None  # bytes of a block beyond which no answer was seen to grow
     learnt: bool
 
     @property
@@ -91,9 +92,10 @@ class _Job:
 
     @property
     def longest(self) -> int:
-        """Bytes of a block beyond which its answer cannot say more of it again."""
+        """Bytes of a block beyond which its answer does not grow with it."""
         per_byte = self.takes.byte_output
-        return math.ceil(self.facts.max_output / per_byte) if per_byte else 0
+        cut = math.ceil(self.facts.max_output / per_byte) if per_byte else 0
+        return min(cut, self.longest_known) if self.longest_known is not None else cut
 
 
 class _Calls:
@@ -197,6 +199,7 @@ def _make_job(
         hits=learnt.hits if learnt else 1.0,
         batch_hits=learnt.batch_hits if learnt else None,
         percentiles=learn_output(past.samples),
+        longest_known=learnt.longest if learnt else None,
         learnt=learnt is not None,
     )
 

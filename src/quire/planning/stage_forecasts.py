@@ -213,7 +213,7 @@ def forecast_stage(work: StageWork) -> StageForecast:
         input_tokens=taken,
         output_tokens=written,
         cost=cost,
-        rough=work.rough and not work.past.samples,
+        rough=work.rough and not work.past.acceptable,
         largest=math.ceil(largest),
         room=room if facts.max_input is None else min(room, facts.max_input),
         lone_call=_lone_call(work, math.ceil(largest)) if work.tasks else 0,
@@ -239,7 +239,7 @@ def _spread(work: StageWork, *, learnt: bool) -> Spread:
     """How sure a forecast is before any earlier work corrects it."""
     if learnt:
         return LEARNT
-    return ROUGH if work.rough and not work.past.samples else GUESSED
+    return ROUGH if work.rough and not work.past.acceptable else GUESSED
 
 
 def _contents(work: StageWork) -> list[float]:
@@ -274,7 +274,7 @@ def _forecast_texts(work: StageWork) -> _Totals:
     facts = work.facts
     head = len(work.stage.instructions.encode())
     taken = (head + work.content) / FORECAST_BYTES * facts.token_factor
-    answer = answer_bytes(work.stage, work.content, work.past.samples, work.asked)
+    answer = answer_bytes(work.stage, work.content, work.past.acceptable, work.asked)
     written = answer / FORECAST_BYTES
     written *= max(1.0, facts.token_factor)
     # each call may write as much as is allowed for a text, so a longer one comes in pieces

@@ -2,6 +2,7 @@
 
 Packing needs a size that answers rarely pass (`sizing.py`); a forecast needs the one they have."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -109,6 +110,7 @@ FEWEST_CALLS = 5  # before that, chance speaks louder than the model …
 FEWEST_TASKS = 30  # … unless they were large
 STIFFNESS = 0.01  # how much sizes must differ (its root, of their mean) before a slope is believed
 NOTICEABLE_REASONING = 0.02  # of an answer: what is billed beyond that is reasoning, not chance
+BEYOND = 2  # times the largest mean size of a call's tasks: single ones are larger than it
 SURELY_CACHED = 0.95  # of the prefix that was read: then all of it was, and is as large as that
 
 
@@ -120,6 +122,20 @@ class PastCalls(NamedTuple):
     output_tokens: int = 0  # of all of them, reasoning included
     cached_tokens: int = 0  # that all of them read from a cache
     batched: int = 0  # of the calls, those inside batches
+    further: Sequence[OutputSample] = ()  # of other runs, whose texts may be of other sizes
+
+    @property
+    def acceptable(self) -> list[OutputSample]:
+        """The calls with nothing refused in them.
+
+        How long answers are that will not do says nothing of those that will: they leave tasks
+        out, or say of them what nobody asked.
+        """
+        return [
+            sample
+            for sample in (*self.samples, *self.further)
+            if sample.tasks > 0 and not sample.refused
+        ]
 
 
 NO_PAST_CALLS = PastCalls()
@@ -146,6 +162,7 @@ class LearnedUse(NamedTuple):
     use: TokenUse
     hits: float  # the share of direct calls, after the first, that read the prefix from a cache
     batch_hits: float | None  # the same of calls in batches; None where that is not known
+    longest: int | None = None  # bytes of a task beyond which its answer is not known to grow
 
 
 RUBRIC = "rubric"  # the kind of marker that is more than a line
@@ -208,7 +225,7 @@ def learn_token_use(
     What every call takes is told apart from what its content takes by how calls of different sizes
     differ; where they hardly do, the guess for a byte stands, and the rest is the call's own.
     """
-    usable = [sample for sample in past.samples if sample.tasks > 0 and sample.input_tokens > 0]
+    usable = [sample for sample in past.acceptable if sample.input_tokens > 0]
     tasks = sum(sample.tasks for sample in usable)
     if len(usable) < FEWEST_CALLS and tasks < FEWEST_TASKS:
         return None
@@ -220,11 +237,16 @@ def learn_token_use(
         head=input_line.at_zero * (1 - part),
         task_input=input_line.slope * USUAL_OVERHEAD,
         byte_input=input_line.slope,
-        call_output=_reasoning_tokens(past, usable),
+        call_output=_reasoning_tokens(past),
         task_output=output_line.at_zero,
         byte_output=output_line.slope,
     )
-    return _add_cache_hits(past, use, automatic)
+    learnt = _add_cache_hits(past, use, automatic)
+    if guessed.byte_output or not use.byte_output:
+        return learnt
+    # rows that grow from ten bytes to twenty do not show what is said of a page
+    largest = max(sample.content_bytes / sample.tasks for sample in usable)
+    return learnt._replace(longest=math.ceil(BEYOND * largest))
 
 
 def fit_line(points: Sequence[Observation], slope: float) -> FittedLine:
@@ -255,9 +277,10 @@ def _fit_samples(
     return fit_line(taken, guessed.byte_input), fit_line(written, guessed.byte_output)
 
 
-def _reasoning_tokens(past: PastCalls, samples: Sequence[OutputSample]) -> float:
+def _reasoning_tokens(past: PastCalls) -> float:
     """Tokens of a call that were billed as output and are no part of the answer."""
-    if past.calls < 1:
+    samples = [sample for sample in past.samples if sample.tasks > 0 and sample.input_tokens > 0]
+    if past.calls < 1 or not samples:
         return 0.0
     answers = sum(sample.output_tokens for sample in samples) / len(samples)
     more = past.output_tokens / past.calls - answers

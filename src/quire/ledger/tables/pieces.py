@@ -84,7 +84,7 @@ class Pieces(Table):
     def assembled_samples(self, lane: LaneId, limit: int) -> list[OutputSample]:
         """Sizes of a lane's last answers that came in pieces."""
         rows = self._connection.run("assembled_samples", lane=lane, limit=limit)
-        return [OutputSample._make(row) for row in rows]
+        return [OutputSample(*row) for row in rows]
 
     def ask_for_continuation(self, tasks: Sequence[TaskId]) -> None:
         """Let the next calls about some tasks go on with what is there."""
