@@ -167,13 +167,39 @@ def test_a_file_that_is_read_in_another_way_takes_the_place_of_the_older_documen
 
     said = quire("ingest", "rows.csv", "--text-column", "text", "--replace").stdout
     alone = quire.json("plan", *asked)["blocks"]
-    back = quire.json("ingest", "rows.csv", "--keep")["documents"][0]
+    back = quire.json("ingest", "rows.csv", "--text-column", "", "--keep")["documents"][0]
     both = quire.json("plan", *asked)["blocks"]
 
-    assert "rows.csv has changed, or is read in another way: now document 2" in said
+    assert (
+        'rows.csv is read in another way (--text-column "text", before not given): now document 2'
+        in said
+    )
     assert "document 1 is left to the runs that have it, or name it (--keep: both)" in said
     assert (alone, both) == (2, 4)
     assert (back["document_id"], back["replaced"], back["beside"]) == (1, [], [2])
+
+
+def test_a_path_is_read_as_it_was_before_unless_something_else_is_said(
+    quire: Quire, folder: Path
+) -> None:
+    rows = folder / "data" / "rows.csv"
+    rows.parent.mkdir()
+    rows.write_text("id,text,more\n1,hello,a\n")
+    quire("ingest", "data/rows.csv", "--text-column", "text", "--key-column", "id")
+    (folder / "data" / "new.csv").write_text("id,note\n1,bye\n")
+
+    same = quire.json("ingest", "data")["documents"]
+    rows.write_text("id,text,more\n1,hello,a\n2,bye,b\n")
+    grown = quire("ingest", "data").stdout
+    other = quire("ingest", "data/rows.csv", "--text-column", "more").stdout
+
+    chosen = {"key_column": "id", "text_column": "text"}
+    assert [row["options"] for row in same] == [{}, chosen]
+    assert (same[1]["document_id"], same[1]["new"]) == (1, False)
+    assert "data/rows.csv has changed: now document 3" in grown
+    assert 'is read in another way (--text-column "more", before "text"): now document 4' in other
+    listed = [row for row in quire.json("documents") if row["use"] == ""]
+    assert [row["options"] for row in listed] == [{}, {"key_column": "id", "text_column": "more"}]
 
 
 def test_two_files_of_the_same_content_share_a_document_and_neither_vanishes(

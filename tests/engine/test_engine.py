@@ -300,7 +300,7 @@ def test_a_file_that_was_read_before_in_another_way_is_told_in_python_too(
         assert caplog.messages == []
         q.ingest(tmp_path / "rows.csv", text_column="text")
 
-    assert "has changed, or is read in another way" in caplog.messages[0]
+    assert "is read in another way (--text-column" in caplog.messages[0]
 
 
 def test_a_plan_agrees_with_the_run_on_requests(docs: Path, tmp_path: Path) -> None:

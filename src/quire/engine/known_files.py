@@ -1,4 +1,4 @@
-"""Known files: where a file really is, and whether it is as it was when it was last read.
+"""Known files: where a file really is, how it was read, and whether it is as it was then.
 
 A file has one row of its own, whatever it is called: its place is the path with all links followed,
 and inside the folder of a ledger's file it is told from there, so that both may move together. A
@@ -11,15 +11,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
-from quire.domain.documents import ReadOptions
+from quire.domain.documents import ReadChoices, ReadOptions
 from quire.domain.ids import DocumentId
 from quire.domain.sources import Source, SourceReading, options_json
 from quire.domain.version import VERSION
 from quire.ledger.ledger import Ledger, Transaction
+from quire.sources.read_options import NOTHING_CHOSEN, make_read_options
 
 COARSE = timedelta(seconds=2)  # what a file system may make of a moment
 CHUNK = 500  # files that are looked up at once
+
+
+class KnownFile(NamedTuple):
+    """How a file is to be read, and what was read from it if it is as it was."""
+
+    options: ReadOptions
+    unchanged: Source | None
 
 
 class KnownFiles:
@@ -45,37 +54,48 @@ class KnownFiles:
         """What is to be noted of a file that is about to be read."""
         return SourceReading(place=self.place_of(path), stamp=_stamp(path))
 
-    def unchanged_files(
-        self, paths: Sequence[Path], options: ReadOptions, *, aside: bool
-    ) -> dict[Path, Source]:
-        """The files that need not be read: they were, in this way, and are as they were."""
-        found: dict[Path, Source] = {}
+    def look_up(
+        self, paths: Sequence[Path], choices: ReadChoices, *, aside: bool
+    ) -> dict[Path, KnownFile]:
+        """How each file is to be read: as it was, but for what is said; and whether it need be."""
+        found: dict[Path, KnownFile] = {}
         with self._ledger.snapshot() as tx:
-            usual = None if aside else tx.documents.usual_documents()
+            usual = tx.documents.usual_documents()
             for chunk in _chunks(paths):
                 readings = {path: self.reading_of(path) for path in chunk}
-                found |= _find_unchanged(tx, readings, options, usual)
+                found |= _look_up(tx, readings, choices, usual, aside=aside)
         return found
 
 
-def _find_unchanged(
+def _look_up(
     tx: Transaction,
     readings: Mapping[Path, SourceReading],
-    options: ReadOptions,
-    usual: set[DocumentId] | None,
-) -> dict[Path, Source]:
+    choices: ReadChoices,
+    usual: set[DocumentId],
+    *,
+    aside: bool,
+) -> dict[Path, KnownFile]:
     by_place: dict[str, list[Source]] = {}
     for source in tx.sources.live_sources_at([reading.place for reading in readings.values()]):
         by_place.setdefault(source.place, []).append(source)
-    found: dict[Path, Source] = {}
+    found: dict[Path, KnownFile] = {}
     for path, reading in readings.items():
         known = by_place.get(reading.place, [])
-        if len(known) != 1 or not reading.stamp or known[0].stamp != reading.stamp:
-            continue
-        in_use = usual is None or known[0].document_id in usual
-        if in_use and known[0].options == options_json(options) and _is_settled(known[0]):
-            found[path] = known[0]
+        # what is in use says how a path is read before what one run alone was about
+        newest = max(
+            known, key=lambda it: (it.document_id in usual, it.read_at, it.id), default=None
+        )
+        options = make_read_options(choices, newest.options if newest else NOTHING_CHOSEN)
+        same = len(known) == 1 and (aside or known[0].document_id in usual)
+        same = same and _is_unchanged(known[0], reading, options)
+        found[path] = KnownFile(options, known[0] if same else None)
     return found
+
+
+def _is_unchanged(known: Source, reading: SourceReading, options: ReadOptions) -> bool:
+    """Whether a file is what was read, in the same way."""
+    as_it_was = bool(reading.stamp) and known.stamp == reading.stamp and _is_settled(known)
+    return as_it_was and known.options == options_json(options)
 
 
 def _stamp(path: Path) -> str:

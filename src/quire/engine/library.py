@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple, Unpack
 
 from quire.dispatch.rare_collections import rare_collections
-from quire.domain.documents import Document, LeftOut, ParsedDocument, ReadChoices, ReadOptions
+from quire.domain.data import Json, plain_json
+from quire.domain.documents import Document, LeftOut, ParsedDocument, ReadChoices
 from quire.domain.errors import NotFound, SourceUnreadable, UsageError
 from quire.domain.ids import DocumentId, RunId
 from quire.domain.recipes import EACH_PAGE, UNITS, Recipe, Schema
@@ -86,7 +87,23 @@ def _say_replaced(source: IngestedSource) -> Iterator[str]:
             if earlier.kept_at
             else f"document {number} is left to the runs that have it, or name it (--keep: both)"
         )
-        yield f"{source.path} has changed, or is read in another way: now document {now}; {left}"
+        differing = _differing_options(earlier.options, source.options)
+        how = f"is read in another way ({differing})" if differing else "has changed"
+        yield f"{source.path} {how}: now document {now}; {left}"
+
+
+def _differing_options(before: Mapping[str, Json], now: Mapping[str, Json]) -> str:
+    """What is chosen otherwise than before, in the names that it is chosen by."""
+    return ", ".join(
+        f"--{name.replace('_', '-')} {_say_choice(now.get(name))}, before"
+        f" {_say_choice(before.get(name))}"
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
+    )
+
+
+def _say_choice(value: Json) -> str:
+    return "not given" if value is None else "given" if value is True else plain_json(value)
 
 
 def _say_beside(source: IngestedSource) -> Iterator[str]:
@@ -136,14 +153,15 @@ class Library:
 
         Runs that do not say what they are about are about all that was ingested, but for what was
         put `aside` for the runs that name it, and for what a file held before it was read again,
-        with other content or in another way; `keep` leaves that in use too.
+        with other content or in another way; `keep` leaves that in use too. A path is read as it
+        was before but for the choices that are given: an empty text takes one back.
         """
-        options = make_read_options(choices)
+        make_read_options(choices)  # refuses what cannot be, whatever is found
         found = find_sources([os.fspath(path) for path in paths])
         documents: list[IngestedSource] = []
         refused = list(found.problems)
         left_out = list(found.left_out)
-        with closing(self._read_files(found.paths, options, watch, aside=aside)) as files:
+        with closing(self._read_files(found.paths, choices, watch, aside=aside)) as files:
             for reading, file in files:
                 try:
                     documents.append(self._ingest_file(file, reading, aside=aside, keep=keep))
@@ -161,21 +179,21 @@ class Library:
     def _read_files(
         self,
         paths: Sequence[Path],
-        options: ReadOptions,
+        choices: ReadChoices,
         watch: Callable[[Path, int], None] | None,
         *,
         aside: bool,
     ) -> Generator[tuple[SourceReading, Source | ReadFile], None, None]:
         """What each file holds now, or what is known of it if it has not changed."""
-        unchanged = self._known_files.unchanged_files(paths, options, aside=aside)
-        new = [path for path in paths if path not in unchanged]
+        known = self._known_files.look_up(paths, choices, aside=aside)
+        new = {path: known[path].options for path in paths if known[path].unchanged is None}
         # noted before they are read: what changes meanwhile is read again the next time
         readings = {path: self._known_files.reading_of(path) for path in paths}
-        with closing(read_sources(new, options)) as files:
+        with closing(read_sources(list(new), new)) as files:
             for path in paths:
                 if watch:
                     watch(path, len(paths))
-                yield readings[path], unchanged.get(path) or next(files)
+                yield readings[path], known[path].unchanged or next(files)
 
     def _ingest_file(
         self, file: Source | ReadFile, reading: SourceReading, *, aside: bool, keep: bool
@@ -354,7 +372,13 @@ class Library:
 def _ingested_before(source: Source) -> IngestedSource:
     """A file that is as it was when it was read."""
     return IngestedSource(
-        source.document_id, source.title, 0, new=False, path=source.path, new_path=False
+        source.document_id,
+        source.title,
+        0,
+        new=False,
+        path=source.path,
+        new_path=False,
+        options=source.options,
     )
 
 

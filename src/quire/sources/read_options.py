@@ -1,22 +1,34 @@
 """The options of reading as a person gives them: names become what readers use, or are refused."""
 
 import codecs
+from collections.abc import Mapping
+from types import MappingProxyType
 
+from quire.domain.data import Json
 from quire.domain.documents import ReadChoices, ReadOptions
 from quire.domain.errors import UsageError
 from quire.sources.csv_rows import DELIMITERS
 
+NOTHING_CHOSEN: Mapping[str, Json] = MappingProxyType({})
 _BY_NAME = {name: delimiter for delimiter, name in DELIMITERS.items()}
 
 
-def make_read_options(choices: ReadChoices) -> ReadOptions:
-    """Options of arguments; an encoding or delimiter that there is not is the caller's mistake."""
-    given = choices.copy()
-    if encoding := given.get("encoding"):
-        given["encoding"] = _encoding_name(encoding)
-    if delimiter := given.get("delimiter"):
-        given["delimiter"] = _delimiter(delimiter)
-    return ReadOptions(**given)
+def make_read_options(
+    choices: ReadChoices, before: Mapping[str, Json] = NOTHING_CHOSEN
+) -> ReadOptions:
+    """Options of arguments; an encoding or delimiter that there is not is the caller's mistake.
+
+    What is not said stays as it was `before`, in the same names; an empty text says that there is
+    none any more.
+    """
+    said = {name: value for name, value in choices.items() if value not in (None, False)}
+    given = {**before, **said}
+    if encoding := said.get("encoding"):
+        given["encoding"] = _encoding_name(str(encoding))
+    if delimiter := said.get("delimiter"):
+        given["delimiter"] = _delimiter(str(delimiter))
+    chosen = {name: value for name, value in given.items() if value != ""}
+    return ReadOptions(**chosen)  # type: ignore[arg-type]  # as stored, or as arguments
 
 
 def _encoding_name(encoding: str) -> str:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
@@ -46,16 +46,22 @@ class ReadFile(NamedTuple):
 
 
 def read_sources(
-    paths: Sequence[Path], options: ReadOptions = AS_FOUND, limits: ReadingLimits = USUAL_LIMITS
+    paths: Sequence[Path],
+    options: ReadOptions | Mapping[Path, ReadOptions] = AS_FOUND,
+    limits: ReadingLimits = USUAL_LIMITS,
 ) -> Generator[ReadFile, None, None]:
-    """Read files, in order; the blocks of one can be read until the next is asked for."""
+    """Read files, in order; the blocks of one can be read until the next is asked for.
+
+    The options are those of all, or each path's own.
+    """
+    ways = dict.fromkeys(paths, options) if isinstance(options, ReadOptions) else options
     apart = [path for path in paths if _goes_apart(path, many=len(paths) > _FEW)]
-    with ReadingPool(options, limits, len(apart)) as pool:
+    with ReadingPool(ways, limits, len(apart)) as pool:
         ahead = deque((path, pool.read(path)) for path in apart[: pool.most_ahead])
         waiting = iter(apart[pool.most_ahead :])
         for path in paths:
             if not ahead or ahead[0][0] is not path:
-                yield _read_here(path, options)
+                yield _read_here(path, ways[path])
                 continue
             outcome = ahead.popleft()[1].result()
             yield outcome
@@ -91,7 +97,9 @@ def _remove_spool(outcome: ReadFile) -> None:
 class ReadingPool:
     """Threads that each hand files to a process of their own."""
 
-    def __init__(self, options: ReadOptions, limits: ReadingLimits, files: int) -> None:
+    def __init__(
+        self, options: Mapping[Path, ReadOptions], limits: ReadingLimits, files: int
+    ) -> None:
         """Be ready for so many files; nothing is started before the first."""
         self._options = options
         self._limits = limits
@@ -133,7 +141,7 @@ class ReadingPool:
             self._processes.append(process)
         name = os.fsencode(path).decode(errors="replace")
         try:
-            answer = process.ask(path, name, spool, self._options)
+            answer = process.ask(path, name, spool, self._options[path])
         except _Ended as error:
             return ReadFile(path, None, f"{name}: {error}")
         if "refused" in answer:

@@ -36,7 +36,8 @@ def read_files(
     library: Library, paths: Sequence[Path | str], *, text: str | None, key: str | None
 ) -> tuple[IngestedSource, ...]:
     """Read files for this job only; what cannot be read is told, and the rest go on."""
-    read = library.ingest(*paths, text_column=text, key_column=key, aside=True)
+    # as this call says, however the same files were read before
+    read = library.ingest(*paths, text_column=text or "", key_column=key or "", aside=True)
     for line in read.refused:
         _log.warning(line)
     if not read.documents:

@@ -18,7 +18,13 @@ def ingestion_json(ingestion: "Ingestion") -> dict[str, object]:
     """What became of the files of one call."""
     return {
         "documents": [
-            {**source._asdict(), "replaced": [item._asdict() for item in source.replaced]}
+            {
+                **source._asdict(),
+                "options": dict(source.options),
+                "replaced": [
+                    {**item._asdict(), "options": dict(item.options)} for item in source.replaced
+                ],
+            }
             for source in ingestion.documents
         ],
         "refused": [plain_text(line) for line in ingestion.refused],

@@ -1,18 +1,19 @@
 """Corpus: a parsed source becomes a document with blocks; purge erases it with all about it."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
+from types import MappingProxyType
 from typing import NamedTuple
 
 import orjson
 
-from quire.domain.data import canonical_json, to_named_tuples
+from quire.domain.data import Json, canonical_json, to_named_tuples
 from quire.domain.documents import Block, ParsedDocument
 from quire.domain.errors import Conflict, SourceUnreadable
 from quire.domain.ids import DocumentId, TaskId, hash_number, hash_numbers
-from quire.domain.sources import Source, SourceReading
+from quire.domain.sources import Source, SourceReading, options_json
 from quire.domain.states import TASK_OPEN, RequestState, TaskMove
 from quire.ledger.ledger import Transaction
 from quire.ledger.tables.documents import NewBlock
@@ -28,6 +29,7 @@ class ReplacedDocument(NamedTuple):
     document_id: DocumentId
     path: str
     kept_at: str  # another path that has it still; "": it is left to the runs that name it
+    options: Mapping[str, Json]  # how it was read
 
 
 class IngestedSource(NamedTuple):
@@ -42,6 +44,7 @@ class IngestedSource(NamedTuple):
     new_path: bool = True  # False: this path had the document already
     replaced: tuple[ReplacedDocument, ...] = ()
     beside: tuple[DocumentId, ...] = ()  # others that this path gave, and that stay in use
+    options: Mapping[str, Json] = MappingProxyType({})  # how it is read, where that was said
 
 
 def ingest(
@@ -68,6 +71,7 @@ def ingest(
     tx.sources.add_source(document, parsed, reading, now)
     source = IngestedSource(document, parsed.title, blocks, not known, parsed.delimiter)
     source = source._replace(path=parsed.source_locator, new_path=len(others) == len(before))
+    source = source._replace(options=options_json(parsed.options))
     if aside:
         return source
     if keep:
@@ -86,6 +90,7 @@ def _retire(
             source.document_id,
             source.path,
             next((it.path for it in left[source.document_id] if it.retired_at is None), ""),
+            source.options,
         )
         for source in sources
     )
