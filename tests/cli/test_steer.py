@@ -63,6 +63,18 @@ def test_failed_blocks_are_retried(ready: Quire) -> None:
     assert "30 of 30 blocks done, 0 failed" in again.stdout
 
 
+def test_what_is_asked_again_of_a_run_that_somebody_paused_says_that_it_is_held(
+    ready: Quire,
+) -> None:
+    ready("run", "--schema", "clauses", "--limit", 10, faults="refuse@Clause 7 ", code=1)
+    ready("pause", 1)
+
+    retried = ready("retry").stdout
+
+    assert "owes 1 block again; it is held (user): `quire status 1` says" in retried
+    assert "attach" not in retried
+
+
 def test_a_finished_run_cannot_be_paused(ready: Quire) -> None:
     ready("run", "--schema", "clauses")
 

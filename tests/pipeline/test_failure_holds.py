@@ -98,6 +98,41 @@ def test_who_goes_on_is_held_again_only_if_it_gets_worse(world: Worlds) -> None:
     assert 80 < second.failed < 200  # a third failed for a while, and then all
 
 
+@pytest.mark.parametrize("good", [0, 100])
+def test_who_asks_again_what_failed_goes_on_without_another_command(
+    world: Worlds, good: int
+) -> None:
+    here = world()
+    here.ingest(turning(good, 100))
+    mended: list[str] = []
+    let_model_say(here, lambda user: RUBBISH if "BAD" in user and not mended else None)
+    run = here.run(pack_size=1, max_tries=1, concurrency=1)
+    before = run.progress()
+
+    mended.append("by somebody")
+    owed = run.retry()
+    lifted = run.progress()
+    now = until_rest(run)
+
+    assert len(before.holds) == 1
+    assert owed == before.failed > 0
+    assert not lifted.holds
+    assert (now.state, now.done, now.failed) == (RunState.FINISHED, good + 100, 0)
+
+
+def test_who_asks_again_what_fails_again_is_held_again(world: Worlds) -> None:
+    here = world(faults="wrong@BAD")
+    here.ingest(turning(100, 300))
+    run = here.run(pack_size=10, max_tries=1, concurrency=1)
+    first = run.progress()
+
+    run.retry()
+    second = until_rest(run)
+
+    assert causes(first) == causes(second) == [HoldCause.TASKS_FAILING]
+    assert second.failed < 200
+
+
 def test_a_share_that_is_allowed_holds_nothing(world: Worlds) -> None:
     here = world(faults="wrong@BAD")
     here.ingest([f"BAD {text}" if no % 3 == 0 else text for no, text in enumerate(sentences(200))])

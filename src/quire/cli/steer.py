@@ -178,7 +178,9 @@ def _describe_reuse(engine: "Engine", started: "RunHandle", kept: str) -> str:
 
 
 def _continue_hint(engine: "Engine", run: RunId) -> str:
-    """Who goes on with a run: a worker that lives, or one that must be started."""
+    """Who goes on with a run: a worker that lives, or one that must be started; or nobody yet."""
+    if kinds := [hold.kind for hold in engine.get(run).progress().holds]:
+        return f"it is held ({', '.join(kinds)}): `quire status {run}` says what lets it go on"
     if engine.workers(run):
         return f"a worker is there and goes on with it: `quire status {run}` shows how"
     return f"no worker is there: `quire attach {run}` or `quire work` goes on with it"

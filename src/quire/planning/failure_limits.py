@@ -30,7 +30,7 @@ FAILED_CALLS, REFUSED, COST, EXPECTED = "failed_calls", "refused_answers", "cost
 REUSED, SAVED = "reused", "saved"  # answers taken from elsewhere, and what those had cost
 _STATES = (TaskState.DONE, TaskState.PROPOSED, TaskState.FAILED)
 _OWED = (TaskState.READY, TaskState.PACKED, TaskState.PROPOSED)  # a critic may send one back
-_WATCHED = (*_STATES, REFUSED, COST, EXPECTED)
+_WATCHED = (*_STATES, REFUSED, COST, EXPECTED, FAILED_CALLS)
 
 
 class Shares(NamedTuple):
@@ -109,7 +109,7 @@ def read_window(sums: Mapping[str, int]) -> StageWindow:
         cost=since[COST],
         expected=since[EXPECTED],
         overtaken=min(since[name] for name in _WATCHED if name != TaskState.PROPOSED) < 0,
-        vain_calls=0 if _accepted_of(sums) > sums.get(REUSED, 0) else sums.get(FAILED_CALLS, 0),
+        vain_calls=0 if _accepted_of(sums) > sums.get(REUSED, 0) else since[FAILED_CALLS],
         owed=sum(sums.get(state, 0) for state in _OWED),
         allowed=Shares(*(sums.get(f"allowed_{name}", 0) for name in Shares._fields)),
     )

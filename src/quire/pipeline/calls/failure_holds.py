@@ -39,8 +39,9 @@ def check_failures(
 
 
 def begin_windows(tx: Transaction, run: RunId) -> None:
-    """Let what is there already, copied from another run, be nothing that speaks for this one."""
+    """Let what is there already, of another run or asked again, say nothing of what comes."""
     for stage in tx.runs.stages_of_run(run):
+        tx.runs.lock_stage(stage.id)
         tx.tallies.add_tallies(stage.id, new_window(tx.tallies.tallies_of_stage(stage.id)))
 
 

@@ -9,6 +9,7 @@ from quire.domain.recipes import Stage
 from quire.domain.states import RequestState, RunMove, RunState, TaskMove, TaskState
 from quire.ledger.ledger import Transaction
 from quire.pipeline.answers.notifications import lift_holds
+from quire.pipeline.calls.failure_holds import begin_windows
 from quire.pipeline.calls.record import drop_requests
 from quire.pipeline.calls.route import dissolve_draft
 from quire.pipeline.commands.control import check_not_cancelled, register_command, uncancelled_run
@@ -102,6 +103,7 @@ def retry(
         tx.runs.move_run(RunMove.REOPEN, run, now)
     if granted or cancelled:
         reset_dependants(tx, spec, spec.recipe.stages, now)
+        _lift_failures_hold(tx, run, now)
         tx.events.add_event(run, EventKind.RETRIED, now, tasks=granted, stale=0)
     return granted
 
@@ -153,8 +155,18 @@ def retry_chosen(
         granted += tx.controls.grant_chosen_tasks(stage, chosen, failed)
     if granted:
         reset_dependants(tx, spec, spec.recipe.stages, now)
+        _lift_failures_hold(tx, run, now)
         tx.events.add_event(run, EventKind.RETRIED, now, tasks=granted, stale=0)
     return granted
+
+
+def _lift_failures_hold(tx: Transaction, run: RunId, now: datetime) -> None:
+    """Let a run go on whose failures are asked again; what comes now is judged by itself.
+
+    Unlike a resume it allows no more than before: if it fails as it did, the run is held again.
+    """
+    if lift_holds(tx, run, [HoldKind.FAILURES], ResumeCause.RETRIED, now):
+        begin_windows(tx, run)
 
 
 def retry_stale(
