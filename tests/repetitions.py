@@ -213,14 +213,16 @@ ONLY_USES = {  # statements that few other tests run on PostgreSQL or none, and 
     "waive_critics": "test_in_an_exact_run_a_failure_holds_it_until_it_is_waived",
     "waive_task": "test_in_an_exact_run_a_failure_holds_it_until_it_is_waived",
 }
-ABOUT_DEATHS = (  # and about many at once, or chunks, in files that are about neither else
+ABOUT_DEATHS = (  # and about many at once, chunks or what stays on disk, where a file is not
     "test_a_bulk_that_was_cut_off_goes_on_with_the_same_command",
     "test_a_document_whose_call_is_out_is_not_purged_yet",
+    "test_a_purged_document_leaves_no_word_behind",
     "test_a_worker_that_dies_between_a_call_for_embeddings_and_its_extract_pays_once",
     "test_killing_at_any_point_ends_with_one_record_for_each_section",
     "test_more_tasks_of_each_of_two_results_than_a_chunk_are_all_made",
     "test_more_tasks_of_one_thing_than_a_chunk_are_all_made",
     "test_one_worker_delivers_and_the_next_goes_on_when_it_died",
+    "test_the_books_balance_whatever_happens_and_wherever_it_is_cut_off",
     "test_thousands_may_follow_one",
     "test_two_equal_orders_at_once_are_one_run",
     "test_two_who_find_the_same_answer_store_and_count_it_once",
