@@ -234,7 +234,7 @@ class WalletMachine(RuleBasedStateMachine):
 def test_the_books_balance_whatever_happens_and_wherever_it_is_cut_off(ledger_url: str) -> None:
     machine = type("Machine", (WalletMachine,), {"url": ledger_url})
     sqlite = "://" not in ledger_url
-    examples = settings().max_examples // (1 if sqlite else 6)  # it costs eight times as much there
+    examples = settings().max_examples // (1 if sqlite else 3)  # it costs eight times as much there
 
     run_state_machine_as_test(
         machine, settings=settings(stateful_step_count=30, max_examples=examples)
