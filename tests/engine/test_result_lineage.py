@@ -1,6 +1,8 @@
 """The lineage of a result: what it was made from, back to documents, also through other runs."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -67,6 +69,38 @@ def test_lineage_goes_on_through_documents_made_of_results(world: Worlds) -> Non
     (between,) = (item for item in found.documents.values() if item.result_id)
     assert between.result_id == result_of(here, run, "end")
     assert {item.title for item in found.documents.values() if not item.result_id} == {"brief"}
+
+
+def test_what_a_critic_objected_to_is_not_what_a_result_was_made_from(
+    world: Worlds, tmp_path: Path
+) -> None:
+    here = world()
+    here.ingest(["Bread rises.", "Bread falls.", f"Bread {'rises ' * 60}."])
+    order = recipe(
+        record_stage("note", "each_block", "{{ block.text }}", NOTED),
+        record_stage(
+            "check",
+            "each_result",
+            "{{ judged.asked }}",
+            NOTED,
+            of="note",
+            critic="gate",
+            accepts="answer.word_count < 40",
+        ),
+        text_stage("end", "all_to_one", "{{ inputs.note|length }}", needs=("note",)),
+    )
+    run = here.engine.run(recipe=order, model=SMALL, max_tries=1)
+    run.wait()
+
+    found = here.engine.lineage(result_of(here, run, "end"))
+
+    notes = [(row["task_id"], row["status"]) for row in run.rows(stage="note")]
+    kept = [task for task, status in notes if status != "failed"]
+    sources = [found.results[source] for source in found.results[found.root].sources]
+    assert len(kept) == 2
+    assert [source.task_id for source in sources] == kept
+    run.export(tmp_path / "end.jsonl", stage="end")
+    assert json.loads((tmp_path / "end.jsonl").read_text())["subject"]["inputs"] == kept
 
 
 def test_stale_edited_and_earlier_results_are_marked(world: Worlds) -> None:

@@ -50,7 +50,7 @@ class Origins(Table):
     def results_used_by_tasks(self, tasks: Sequence[TaskId]) -> dict[TaskId, list[ResultId]]:
         """What the current results of some tasks were made from."""
         found: dict[TaskId, list[ResultId]] = defaultdict(list)
-        for task, result in self._connection.run("results_used_by_tasks", ids=list(tasks)):
+        for task, result in self._run("results_used_by_tasks", ids=list(tasks)):
             if result is not None:
                 found[task].append(result)
         return found

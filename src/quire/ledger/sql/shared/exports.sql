@@ -54,8 +54,10 @@ LEFT JOIN results r ON r.task_id = t.id AND r.superseded_at IS NULL
 WHERE t.workspace_id = :workspace AND t.id = :id
 
 -- name: inputs_read_by_tasks
--- Which tasks some tasks read, in order.
-SELECT task_id, input_task_id FROM task_inputs WHERE task_id IN (:ids...) ORDER BY task_id, ordinal
+-- Which tasks some tasks read, in order; once anything was noted of what an answer used, what was left out is not among them.
+SELECT ti.task_id, ti.input_task_id FROM task_inputs ti
+JOIN (SELECT task_id, max(used_result_id) AS used FROM task_inputs WHERE task_id IN (:ids...) GROUP BY task_id) AS noted ON noted.task_id = ti.task_id
+WHERE ti.task_id IN (:ids...) AND (ti.used_result_id IS NOT NULL OR noted.used IS NULL) ORDER BY ti.task_id, ti.ordinal
 
 -- name: calls_of_tasks
 -- How often calls that carried some tasks were sent, what each task's share of them cost, presumed or not, and when the

@@ -9,9 +9,12 @@ LEFT JOIN attempts a ON a.id = r.attempt_id LEFT JOIN request_tasks rt ON rt.req
 WHERE r.id IN (:ids...)
 
 -- name: results_used_by_tasks
--- What the current results of some tasks were made from, in order.
+-- What the current results of some tasks were made from, in order. Once anything was noted, what was not was left out,
+-- as what a critic objected to is; where nothing was, it is what could be read now.
 SELECT ti.task_id, coalesce(ti.used_result_id, r.id) FROM task_inputs ti
-LEFT JOIN results r ON r.task_id = ti.input_task_id AND r.superseded_at IS NULL
+JOIN (SELECT task_id, max(used_result_id) AS used FROM task_inputs WHERE task_id IN (:ids...) GROUP BY task_id) AS noted ON noted.task_id = ti.task_id
+LEFT JOIN tasks i ON i.id = ti.input_task_id AND i.workspace_id = :workspace AND i.state IN ('done', 'proposed') AND noted.used IS NULL
+LEFT JOIN results r ON r.task_id = i.id AND r.superseded_at IS NULL
 WHERE ti.task_id IN (:ids...) ORDER BY ti.task_id, ti.ordinal
 
 -- name: documents_with_results
