@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from quire.domain.errors import ProviderError
-from quire.providers import plain_posts
 from quire.providers.protocol import HttpRequest, HttpResponse
 from quire.providers.transport import Transport
 from tests.providers.servers import Talk, answering, read_request, talking
@@ -51,8 +50,10 @@ async def _outcome(transport: Transport, request: HttpRequest, port: int) -> Sai
 
 @pytest.fixture
 def by_session(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From then on, calls go as they would with an aiohttp that is not known."""
-    return lambda: monkeypatch.setattr(plain_posts, "_KNOWN", False)
+    """From then on, calls go by the session, over connections of the same kind."""
+    return lambda: monkeypatch.setattr(
+        "quire.providers.transport.is_plain_body", lambda body: False
+    )
 
 
 def test_a_call_says_what_the_session_would_have_said(by_session: Callable[[], None]) -> None:

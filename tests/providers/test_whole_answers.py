@@ -1,13 +1,16 @@
 """Answers that come whole: read at once where they are plain, and else as aiohttp reads them."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
 from quire.providers import plain_posts
 from quire.providers.whole_answers import read_plain_answer
 from tests.providers.servers import answering, read_request
-from tests.providers.test_plain_posts import HELLO, count_steps, post
+from tests.providers.test_plain_posts import HELLO, by_session, count_steps, post
+
+__all__ = ["by_session"]
 
 ODD = {
     "an error": HELLO.replace(b"200 OK", b"429 Too Many"),
@@ -36,9 +39,9 @@ ODD = {
 
 
 @pytest.mark.parametrize("raw", ODD.values(), ids=ODD.keys())
-def test_what_is_not_plain_is_left_to_aiohttp(raw: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_plain_is_left_to_aiohttp(raw: bytes, by_session: Callable[[], None]) -> None:
     said = post(answering(raw))
-    monkeypatch.setattr(plain_posts, "_KNOWN", False)
+    by_session()
 
     assert read_plain_answer(raw) is None
     assert post(answering(raw)) == said

@@ -65,6 +65,25 @@ def test_a_body_that_is_no_answer_is_kept_and_asked_for_once_more(
     assert ended.cost_pico == here.bill()
 
 
+def test_what_a_gateway_adds_to_an_answer_costs_neither_the_answer_nor_the_run(
+    rehearse: Rehearse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = rehearse()
+
+    def add_junk(answer: Answer) -> Answer:
+        length = {"Content-Length": str(len(answer.body))}
+        return Answer(answer.status, answer.body + b"<!-- gw7 -->", answer.headers | length)
+
+    here.ingest(sentences(20))
+    with front_proxy(lambda number, key: None, here.server.url, add_junk) as url:
+        run = behind(monkeypatch, here, url).run(pack_size=5, concurrency=1)
+
+    ended = run.progress()
+    assert (ended.state, ended.done, ended.holds) == ("finished", 20, ())
+    assert (ended.cost_pico, ended.presumed_pico) == (here.bill(), 0)
+    assert here.server.stats()["requests"] == 4
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [("page", "check the base URL"), ("br", "packed as 'br'"), ("cut", "broke off")],

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from quire.domain.errors import CallFault, ProviderError, Remedy
+from quire.providers.whole_answers import BrokenAnswer
 
 CONNECT_SECONDS = 10.0
 TLS_SECONDS = 3.0
@@ -149,6 +150,8 @@ def _exchange_failure(error: BaseException, place: str) -> Failure:
         return "the call cannot be addressed", hint, _FIX
     if isinstance(error, aiohttp.ClientResponseError) and "status line" in error.message.lower():
         return f"{place} answers, but not in HTTP", "check the URL", _FIX
+    if isinstance(error, BrokenAnswer):
+        return f"{place} answered in HTTP that cannot be read", "", _LOST
     if isinstance(error, aiohttp.ClientPayloadError):
         return f"{place} broke off in the middle of its answer", "", _LOST
     if isinstance(error, asyncio.TimeoutError):
