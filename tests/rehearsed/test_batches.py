@@ -12,21 +12,23 @@ from tests.rehearsed.conftest import Rehearse
 from tests.rehearsed.rehearsed import ANTHROPIC, GEMINI, OPENAI, VENDORS, QuickClock, Rehearsed
 from tests.world import sentences
 
-BLOCKS = 200  # five calls of them in a batch of their own, then all the others
-FAULTS = {  # struck: the pilot and the large batch after it; what the second attempt meets is whole
+BLOCKS = 200
+PILOT = 5  # calls in a batch of their own, before all the others
+# struck: the pilot, what is left of it, and the large batch after it; what comes then is whole
+FAULTS = {
     "batch_drop@2": "made, but the connection was dropped",
     "batch_500@2": "made, but the answer was a 500",
     "batch_full@1": "the queue was full",
-    "batch_expire@2": "expired with half of the rows",
-    "batch_cancel@2": "cancelled by the provider with half of the rows",
+    "batch_expire@4": "expired with half of the rows",
+    "batch_cancel@4": "cancelled by the provider with half of the rows",
     "batch_errors@1": "completed with nothing but an error file",
     "batch_shuffle=1": "rows in another order",
     "batch_duplicate=1": "rows twice",
-    "batch_missing@2": "rows missing",
+    "batch_missing@3": "rows missing",
     "batch_404@2": "results not found, then there",
     "batch_truncate@2": "a download that broke off",
 }
-OTHERS = ("batch_drop@2", "batch_expire@2", "batch_truncate@2", "batch_missing@2")
+OTHERS = ("batch_drop@2", "batch_expire@4", "batch_truncate@2", "batch_missing@3")
 
 
 @pytest.fixture
@@ -87,8 +89,9 @@ def test_a_batch_that_goes_wrong_loses_nothing_and_pays_nothing_twice(
     run, progress = finish(here)
 
     check(here, run, progress)
-    struck = [name for batch in here.server.batches() for name in batch["faults"]]
-    assert struck or fault in ("batch_404@2", "batch_truncate@2")  # which strike downloads
+    struck = [sum(batch["counts"].values()) for batch in here.server.batches() if batch["faults"]]
+    if fault not in ("batch_404@2", "batch_truncate@2"):  # which strike downloads
+        assert max(struck) > PILOT or fault.endswith("@1")
     if "missing" not in fault:
         assert progress.presumed_pico == 0
         assert progress.cost_pico == here.bill()
@@ -104,7 +107,7 @@ def test_the_other_vendors_batches_go_wrong_alike(
     check(here, *finish(here))
 
 
-@pytest.mark.parametrize("fault", ["", "batch_drop@2", "batch_missing@2"])
+@pytest.mark.parametrize("fault", ["", "batch_drop@2", "batch_missing@3"])
 def test_batches_are_the_same_on_postgresql(
     batched: Callable[..., Rehearsed], ready_postgres: ReadyDatabases, fault: str
 ) -> None:
