@@ -2,14 +2,11 @@
 
 import json
 import sys
-from functools import partial
 from pathlib import Path
 
 import pandas
 import pytest
 
-from quire.kits.judge import comparison_page
-from quire.kits.judge.chart_drawing import Chart, Drawing, as_csv, draw
 from tests.cli.conftest import Quire
 
 FILE = "pilot/experiment.toml"
@@ -29,25 +26,6 @@ def pilot(quire: Quire) -> Quire:
     """The commands, with the example's files written."""
     quire("judge", "init", "pilot")
     return quire
-
-
-@pytest.fixture
-def few_drawings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the pictures of comparisons that one function draws, the first stands for all.
-
-    Each takes a tenth of a second, and a comparison has twenty.
-    """
-    drawn: dict[object, Drawing] = {}
-
-    def draw_first(chart: Chart) -> Drawing:
-        assert isinstance(chart.draw, partial)
-        kind = (chart.draw.func, *chart.draw.keywords.items())
-        if kind not in drawn:
-            drawn[kind] = draw(chart)
-        files = {**drawn[kind].files, "csv": as_csv(chart)}
-        return drawn[kind]._replace(chart=chart, files=files)
-
-    monkeypatch.setattr(comparison_page, "draw", draw_first)
 
 
 def change(old: str, new: str) -> None:
@@ -361,7 +339,6 @@ def test_an_experiment_spends_from_a_wallet_within_its_budget(pilot: Quire) -> N
     assert wallet["balance_pico"] == 10**12 - pilot.json("spend")["total"]["cost_pico"]
 
 
-@pytest.mark.usefixtures("few_drawings")
 def test_a_sweep_is_planned_run_and_compared_and_the_same_again_asks_nothing(pilot: Quire) -> None:
     sweep = ("judge", "sweep", FILE, "--vary", "abstain_enabled=true,false")
 
@@ -386,17 +363,6 @@ def test_a_sweep_is_planned_run_and_compared_and_the_same_again_asks_nothing(pil
     ]
 
 
-@pytest.mark.soak
-def test_every_picture_of_a_sweep_is_drawn(pilot: Quire) -> None:
-    pilot("judge", "sweep", FILE, "--vary", "abstain_enabled=true,false")
-
-    page = Path("pilot/experiment-sweep/comparison.html")
-    drawings = [path.read_bytes() for path in page.parent.glob("plots/*.svg")]
-    assert len(set(drawings)) == len(drawings) > 15
-    assert page.read_text().count("<svg") == len(drawings)
-
-
-@pytest.mark.usefixtures("few_drawings")
 def test_experiments_are_compared_by_file_or_number(pilot: Quire) -> None:
     pilot("judge", "run", FILE)
     change("seed = 7", "seed = 8")
@@ -410,7 +376,6 @@ def test_experiments_are_compared_by_file_or_number(pilot: Quire) -> None:
     assert "two experiments or more" in alone
 
 
-@pytest.mark.usefixtures("few_drawings")
 def test_a_sweep_ends_where_its_budget_does_and_goes_on_with_more(pilot: Quire) -> None:
     sweep = ("judge", "sweep", FILE, "--vary", "scale_size=3,4")
 
