@@ -66,6 +66,21 @@ def test_a_model_that_answers_rubbish_is_held_after_its_first_calls(
     assert model.calls <= 20  # ten at once, and what goes again before the first are judged
 
 
+def test_a_hold_for_answers_that_were_refused_says_why(world: Worlds) -> None:
+    here = world()
+    here.ingest(sentences(100))
+    let_model_say(here, lambda _: "")
+
+    (hold,) = here.run(pack_size=1, concurrency=4).progress().holds
+
+    assert hold.cause is HoldCause.FIRST_CALLS_FAILED
+    assert hold.fields["alike"] == hold.fields["refused"]
+    assert f"was acceptable, {hold.fields['alike']} of {hold.fields['refused']} because: " in (
+        hold.detail
+    )
+    assert str(hold.fields["reason"]) in hold.detail
+
+
 @pytest.mark.parametrize("packing", ["on", "off"])
 def test_rubbish_that_begins_later_holds_the_run_too(world: Worlds, packing: str) -> None:
     here = world()

@@ -47,6 +47,7 @@ def hold_text(cause: HoldCause, fields: Fields, resume: str = "") -> str:
     command = f"`quire resume {fields['run']}`"
     again = resume or f"the same command, or {command}"
     made = {"resume": resume or command, "again": again, "share": _share(cause, fields)}
+    made["mostly"] = _most_frequent(fields)
     made["amount"] = enough_money(fields)
     made["needs"] = needs_text(fields) if "missing" in fields else ""
     made["raised"] = (
@@ -63,6 +64,13 @@ _SHARES = {  # which fields say how many, and of how many
     HoldCause.ANSWERS_FAILING: ("number", "of"),
     HoldCause.ANSWERS_ODD: ("odd", "last"),
 }
+
+
+def _most_frequent(fields: Fields) -> str:
+    """Why most answers were refused, where that was looked up."""
+    if "reason" not in fields:
+        return ""
+    return f", {fields['alike']} of {fields['refused']} because: {fields['reason']}"
 
 
 def _share(cause: HoldCause, fields: Fields) -> str | int:
@@ -127,15 +135,15 @@ _HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
         " then {resume} to pay for the rest anyway"
     ),
     HoldCause.FIRST_CALLS_FAILED: (
-        "none of the first {number} answers of {stage} was acceptable; `quire ledger {run}` lists"
-        " them, then {resume} to pay for the rest anyway"
+        "none of the first {number} answers of {stage} was acceptable{mostly};"
+        " `quire ledger {run}` lists them, then {resume} to pay for the rest anyway"
     ),
     HoldCause.TASKS_FAILING: (
         "{share} of the last {of} tasks of {stage} failed; see `quire failures {run}`," + _GO_ON
     ),
     HoldCause.ANSWERS_FAILING: (
-        "{share} of the last {of} answers of {stage} were refused; `quire ledger {run}` lists"
-        " them," + _GO_ON
+        "{share} of the last {of} answers of {stage} were refused{mostly};"
+        " `quire ledger {run}` lists them," + _GO_ON
     ),
     HoldCause.COST_OVER_FORECAST: (
         "the last answers of {stage} cost {percent} % of what was forecast of them;"

@@ -162,6 +162,10 @@ class Requests(Table):
         ]
         self._connection.run_many("note_verdicts", rows)
 
+    def newest_refusals(self, run: RunId, stage: StageId, limit: int) -> list[str]:
+        """Why the newest answers of a stage were refused."""
+        return self._column("newest_refusals", run=run, stage=stage, limit=limit)
+
     def note_stray_ids(self, strays: Sequence[tuple[RequestId, StrayIds]]) -> None:
         """Keep what ids came back that were not sent, or came twice."""
         rows = [(request, storable_text(plain_json(found._asdict()))) for request, found in strays]

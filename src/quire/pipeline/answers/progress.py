@@ -26,6 +26,7 @@ from quire.domain.states import (
 from quire.domain.task_wording import shared_cause
 from quire.domain.wallets import RunMoney
 from quire.ledger.ledger import Transaction
+from quire.pipeline.answers.hold_reasons import explained_holds
 from quire.pipeline.answers.money_waits import money_waits
 from quire.pipeline.calls.admit import scarce_limits
 from quire.pipeline.calls.limit_profiles import model_limits
@@ -64,7 +65,7 @@ def progress(tx: Transaction, run: RunId, contexts: Contexts | None = None) -> P
         **figures,
         **money,
         in_flight=tx.requests.count_calls_in_flight(run),
-        holds=tx.holds.holds_of_run(run),
+        holds=explained_holds(tx, run, stages),
         batches=batches,
         next_poll_at=next_at,
         task_limit=found.task_limit,

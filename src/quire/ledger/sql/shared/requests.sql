@@ -190,6 +190,12 @@ WHERE rt.request_id = :id AND r.attempt_id IS NOT NULL
 UNION ALL SELECT r.attempt_id, r.gate_version, r.id FROM request_tasks rt JOIN results r ON r.task_id = rt.task_id AND r.superseded_at IS NULL
 WHERE rt.request_id = :id AND r.attempt_id IS NOT NULL ORDER BY 3
 
+-- name: newest_refusals
+-- Why the newest answers of a stage were refused.
+SELECT rt.reasons FROM lanes l JOIN requests q ON q.lane_id = l.id AND q.state = 'closed' JOIN request_tasks rt ON rt.request_id = q.id
+WHERE l.workspace_id = :workspace AND l.run_id = :run AND l.stage_id = :stage AND rt.verdict IN ('retry', 'fail') AND rt.reasons IS NOT NULL
+ORDER BY q.id DESC LIMIT :limit
+
 -- name: verdicts_of_request
 -- As in the list: judged and without a verdict is accepted. Where nothing was judged, the reason is why not.
 SELECT rt.ordinal, rt.wire_id, rt.task_id, rt.version, t.state,
