@@ -354,6 +354,33 @@ def test_made_up_answers_are_called_simulated_wherever_they_are_shown(
         assert ", simulated" in repr(shown)
 
 
+def test_what_asks_nothing_although_told_to_ask_all_says_what_would(
+    here: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    extract(here, ["one text", "another"])
+    assert caplog.messages == []
+
+    again = extract(here, ["one text", "another"], reuse=False)
+    said = list(caplog.messages)
+    anew = extract(here, ["one text", "another"], reuse=False, new=True)
+
+    assert (again.run, again.cost_usd, len(said)) == (1, 0.0, 1)
+    assert said[0].startswith("run 1 has this already: reuse=False asks nothing again; new=True")
+    assert caplog.messages == said
+    assert (anew.run, anew.cost_usd > 0, sum(here.model.packs)) == (2, True, 4)
+
+
+@pytest.mark.parametrize("name", ["budget", "max_cost"])
+def test_money_by_the_name_of_the_other_call_is_refused_with_its_own(
+    here: World, name: str
+) -> None:
+    said: Any = {name: 1}
+    with pytest.raises(UsageError, match=f"{name}_usd= is not known here; did you mean {name}=?"):
+        extract(here, ["one text"], **{f"{name}_usd": 0.0001})
+    with pytest.raises(UsageError, match=f"{name}= is not known here; did you mean {name}_usd=?"):
+        here.engine.run(schema=Ticket, model=MODEL, **said)
+
+
 def test_a_plan_takes_the_same_arguments_and_sends_nothing(here: World) -> None:
     frame = pd.DataFrame(ROWS)
 

@@ -15,7 +15,7 @@ from quire.client.sent_sources import find_files, is_kept_name, read_schema_sour
 from quire.domain.data import Json
 from quire.domain.errors import UsageError
 from quire.domain.ids import RunId
-from quire.domain.workbench import LISTING, ListedRun, as_run_number
+from quire.domain.workbench import LISTING, NAMES_IN_RUN, ListedRun, as_run_number, refuse_misnamed
 
 MOST_FILES = 100  # in one request
 
@@ -184,6 +184,7 @@ class RemoteWorkbench:
         **policy: Any,
     ) -> RemoteRun:
         """Start a run, or go on with that of the same order; the server's workers carry it out."""
+        refuse_misnamed(policy, NAMES_IN_RUN)
         body = {
             "schema": self._send_name(schema),
             "recipe": recipe,

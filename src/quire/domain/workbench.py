@@ -4,7 +4,7 @@
 notebook does not care where the ledger is.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -17,6 +17,8 @@ from quire.domain.regating import RegateReport
 from quire.domain.reviews import DecisionResult, InboxLine, ReviewDecision
 
 LISTING = "runs(), documents() and schemas() list what is there"  # as a workbench shows itself
+NAMES_IN_RUN = {"budget": "budget_usd", "max_cost": "max_cost_usd"}  # of what `extract` takes
+NAMES_IN_EXTRACT = {ours: theirs for theirs, ours in NAMES_IN_RUN.items()}
 
 
 def as_run_number(asked: object) -> RunId:
@@ -24,6 +26,13 @@ def as_run_number(asked: object) -> RunId:
     if isinstance(asked, int) and not isinstance(asked, bool) and asked > 0:
         return RunId(asked)
     raise UsageError(f"{asked!r} is no run's number", "runs() lists them: get(runs()[0].id)")
+
+
+def refuse_misnamed(said: Iterable[str], names: Mapping[str, str]) -> None:
+    """Refuse what the other calls call otherwise, with its name in this one."""
+    for name in said:
+        if name in names:
+            raise UsageError(f"{name}= is not known here", f"did you mean {names[name]}=?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

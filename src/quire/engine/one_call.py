@@ -45,7 +45,8 @@ def extract(  # noqa: PLR0913 - all that a person may say of it
     `as_="objects"` gives a list of the class instead. The same call goes on where it stopped, and
     asks only what was not answered before. `store` is the ledger, by default the one that the
     nearest quire.toml names, of this folder or one above, and without one quire.db of this folder.
-    `limit` rows at most; `max_cost` and `budget` in dollars; the rest is policy.
+    `limit` rows at most; `max_cost` and `budget` in dollars; the rest is policy, and `new=True`,
+    another run: with `reuse=False` it asks everything again.
     """
     asked = {"prompt": prompt, "text": text, "key": key, "model": model, "limit": limit}
     money = {"max_cost": max_cost, "wallet": wallet, "budget": budget}

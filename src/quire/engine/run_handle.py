@@ -8,6 +8,7 @@ from quire.domain.data import Json
 from quire.domain.ids import DocumentId, RunId, TaskId
 from quire.domain.regating import RegateReport
 from quire.domain.runs import Event, HeldError, Progress
+from quire.domain.states import RunState
 from quire.engine.commands import RunCommands
 from quire.engine.foreign_values import ForeignFrame
 from quire.engine.html_tables import html_line
@@ -49,6 +50,11 @@ class RunHandle:
         self._score, self._review = parts.score, parts.review
         self.id = run
         self.goes_on = goes_on  # the same order was given before
+
+    @property
+    def is_over_already(self) -> bool:
+        """Whether the same order was carried out before: it asks nothing more."""
+        return self.goes_on and self.progress().state == RunState.FINISHED
 
     def __repr__(self) -> str:
         """Say which run, and how it stands."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from quire.domain.errors import UsageError
 from quire.domain.ids import DocumentId
 from quire.domain.runs import HeldError, Progress
+from quire.domain.workbench import NAMES_IN_EXTRACT, refuse_misnamed
 from quire.engine.context import EngineContext
 from quire.engine.extraction.asked_schemas import AskedSchema, resolve_asked
 from quire.engine.extraction.file_rows import (
@@ -237,6 +238,7 @@ def _interruption(run: RunHandle) -> KeyboardInterrupt:
 
 def read_row_wishes(said: dict[str, Said]) -> RowWishes:
     """What was said by name; what is no wish of ours is the policy's."""
+    refuse_misnamed(said, NAMES_IN_EXTRACT)
     ours = {name for name in RowWishes.__dataclass_fields__ if name != "policy"}
     policy = {name: value for name, value in said.items() if name not in ours}
     limit = said.get("limit")
