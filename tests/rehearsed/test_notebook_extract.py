@@ -6,6 +6,7 @@ from quire.rehearsal.server import RehearsalThread
 from tests.rehearsed.conftest import Serve
 from tests.rehearsed.rehearsed import OPENAI
 from tests.rehearsed.test_notebook import (
+    BLOCKS,
     CONCURRENCY,
     PATIENCE,
     THREADS,
@@ -81,3 +82,10 @@ def test_a_stopped_cell_sends_nothing_more_and_goes_on_when_it_is_run_again(
     assert calls(server) == ROWS
     assert kernel.value("found.statuses") == {"accepted": ROWS}
     assert f"run 1: {ROWS} of {ROWS} rows · {ROWS - sent} calls" in shown_lines(kernel, again)[-1]
+
+
+def test_waiting_for_a_run_shows_in_one_line_how_far_it_is(kernel: Kernel, serve: Serve) -> None:
+    cell = kernel.wait_for_run(serve())
+
+    assert kernel.reply(cell)["status"] == "ok"
+    assert f"run 1: {BLOCKS} of {BLOCKS} blocks · {BLOCKS} calls" in shown_lines(kernel, cell)[-1]

@@ -14,6 +14,7 @@ from quire.engine.foreign_values import ForeignFrame
 from quire.engine.html_tables import html_line
 from quire.engine.queries import Queries
 from quire.engine.result_queries import Since
+from quire.engine.run_lines import choose_notebook_line, progress_line
 from quire.engine.wallets import Dollars
 from quire.export.data_frames import make_frame
 from quire.export.result_selection import RowFilter, row_filter
@@ -69,12 +70,20 @@ class RunHandle:
         """Work on it in this process until there is nothing more to do; safe to interrupt.
 
         Raises `HeldError`, which says what to do, if the run cannot go on until somebody acts; a
-        pause or a stop after a stage that was asked for is no error.
+        pause or a stop after a stage that was asked for is no error. In a notebook a line shows how
+        far it is, unless `watch` is told.
         """
-        now = self._drive(self.id, watch)
+        now = self._drive(self.id, watch) if watch else self._drive_shown()
         if now.held and now.unasked_holds:
             raise HeldError(now)
         return now
+
+    def _drive_shown(self) -> Progress:
+        line = choose_notebook_line()
+        if line is None:  # nothing is read that nobody sees
+            return self._drive(self.id, None)
+        with progress_line(line, self.progress, self.progress().noun) as watch:
+            return self._drive(self.id, watch)
 
     def progress(self) -> Progress:
         """How far it is."""

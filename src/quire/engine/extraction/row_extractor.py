@@ -28,12 +28,12 @@ from quire.engine.extraction.row_stream import (
     skipped_rows,
     stream_run,
 )
-from quire.engine.extraction.run_lines import progress_line
 from quire.engine.forecasts import Plan
 from quire.engine.foreign_values import CallerObject, Cell, ForeignRows, Said
 from quire.engine.kept_schemas import SchemaSource
 from quire.engine.library import Library
 from quire.engine.run_handle import RunHandle
+from quire.engine.run_lines import choose_line, progress_line
 from quire.engine.wallets import Dollars
 
 SAME_CALL = "the same call"  # what goes on with a run that stopped
@@ -122,7 +122,7 @@ class RowExtractor:
         run = self.start(job)
         before = run.progress()
         try:
-            with progress_line(progress, before, run.progress) as watch:
+            with progress_line(choose_line(progress), run.progress) as watch:
                 run.wait(watch)
         except HeldError as held:
             partial = self._collect(job, wanted, run, before)

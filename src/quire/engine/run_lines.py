@@ -19,9 +19,9 @@ SECONDS_BETWEEN = 0.2  # two looks of a person
 Watch = Callable[[Progress], None]
 
 
-def describe(now: Progress, before: Progress) -> str:
+def describe(now: Progress, before: Progress, noun: str = "row") -> str:
     """How a run stands, in a line, and what was spent since a moment before."""
-    parts = [f"run {now.run_id}: {now.done:,} of {quantity(_goal(now), 'row')}"]
+    parts = [f"run {now.run_id}: {now.done:,} of {quantity(_goal(now), noun)}"]
     if now.failed:
         parts.append(f"{now.failed:,} failed")
     if now.reused:
@@ -112,15 +112,20 @@ def choose_line(progress: bool | None) -> Line | None:
     return TerminalLine() if progress or sys.stderr.isatty() else None
 
 
+def choose_notebook_line() -> Line | None:
+    """The same of who waits for a run by its handle: in a notebook, and nowhere else."""
+    return NotebookLine() if in_notebook() else None
+
+
 @contextmanager
 def progress_line(
-    progress: bool | None,
-    before: Progress,
+    line: Line | None,
     last: Callable[[], Progress],
+    noun: str = "row",
     clock: Callable[[], float] = monotonic,
 ) -> Iterator[Watch | None]:
-    """A line while a run is waited for, from how it stood `before`; `last` tells the end."""
-    line = choose_line(progress)
+    """A line while a run is waited for, from how it stands now; `last` tells the end."""
+    before = last()
     if line is None:
         yield None
         return
@@ -130,11 +135,11 @@ def progress_line(
         nonlocal shown_at
         if shown_at is None or clock() - shown_at >= SECONDS_BETWEEN:
             shown_at = clock()
-            line.show(describe(now, before), share_done(now))
+            line.show(describe(now, before, noun), share_done(now))
 
     try:
         yield watch
     finally:
         end = last()
-        line.show(describe(end, before), share_done(end))
+        line.show(describe(end, before, noun), share_done(end))
         line.end()
