@@ -24,6 +24,30 @@ def test_results_are_shown_and_written_of_any_stage(notes: Quire, folder: Path) 
     assert "no stage 'nope'" in notes("export", "--stage", "nope", code=2).stderr
 
 
+def test_all_blocks_of_a_limited_stage_are_counted_where_they_are_shown(quire: Quire) -> None:
+    Path("long.txt").write_text("\n\n".join(f"Sentence {number}." for number in range(12)))
+    Path("mood.toml").write_text("""
+name = "mood"
+[[stages]]
+name = "mood"
+about = "each_block"
+prompt = "What mood? {{ block.text }}"
+schema = { type = "object", required = ["glad"], properties = { glad = { type = "boolean" } } }
+[[stages]]
+name = "worst"
+about = "all_to_one"
+needs = ["mood"]
+prompt = "Sum up: {% for it in inputs.mood %}{{ it.text }}{% endfor %}"
+""")
+    quire("ingest", "long.txt")
+    quire("run", "--recipe", "mood.toml", *MODEL, "--limit", 3)
+
+    assert "the first 10 of 12 blocks of mood, run 1" in quire("show", "--stage", "mood").stdout
+    every = quire("show", "--stage", "mood", "--limit", 20).stdout
+    assert "all 12 blocks of mood, run 1" in every
+    assert every.count("pending") == 9
+
+
 def test_what_failed_is_shown_with_its_error_and_what_it_is_about(notes: Quire) -> None:
     notes(
         "run", "--recipe", "notes.toml", *MODEL, "--max-tries", 1, code=1, faults="refuse@Point 1"

@@ -68,6 +68,14 @@ def test_batches_are_told_with_their_faults_and_what_is_presumed(ready: Quire) -
     assert " + at most $0.0" in printed
 
 
+def test_a_rehearsal_that_made_no_batch_says_why(ready: Quire) -> None:
+    printed = ready(
+        *("rehearse", "run", "--schema", "clauses", "--model", MODEL, "--route", "batch")
+    ).stdout
+
+    assert "fewer than the 30 of a batch: they went direct; --min-batch-size 1" in printed
+
+
 def test_a_hold_is_told_with_its_code(ready: Quire) -> None:
     printed = ready(
         *("rehearse", "run", "--schema", "clauses", "--model", MODEL, "--fault", "key=1"), code=4

@@ -21,6 +21,7 @@ from quire.cli.printing import (
     short_model_name,
     shorter,
 )
+from quire.cli.progress_words import direct_reason
 from quire.cli.run_summary import exit_code, mean_pack_words
 from quire.cli.session import engine_for, session
 from quire.domain.data import Json
@@ -381,7 +382,7 @@ def _billing_notes(done: "RehearsalResult") -> Iterator[str]:
 
 def _server_notes(done: "RehearsalResult") -> Iterator[str]:
     """What the server saw beside calls that went well."""
-    if said := _batch_summary(done.server_stats):
+    if said := _batch_summary(done.server_stats) or direct_reason(done.head, done.progress):
         yield said
     if said := _list_counts(_fault_counts(done.server_stats)):
         yield f"faults: {said}"

@@ -61,7 +61,7 @@ def show(
     total = next(progress.expanded for progress in now.stages if progress.name == found.stage)
     if found.blocks is not None:
         count, noun = len(found.blocks), "block"
-        total = total if now.is_staged else now.total
+        total = head.blocks if now.is_staged else now.total  # a limit leaves rows that wait
     of = f"{found.stage}, run {number}" if now.is_staged else f"run {number}"
     simulated = " · simulated" if head.model.provider == "simulated" else ""
     _print_quotes(found)

@@ -23,7 +23,7 @@ from quire.engine.context import make_context
 from quire.engine.engine import Engine
 from quire.engine.kept_schemas import find_same_schema, read_schema_source
 from quire.engine.orders import PROBE_SOURCE, resolve_order, store_probe_result, with_probed_size
-from quire.engine.queries import FailureGroup
+from quire.engine.queries import FailureGroup, RunHead
 from quire.ledger.ledger import Ledger, open_ledger
 from quire.pipeline.commands.corpus import ingest
 from quire.pipeline.commands.start import Order
@@ -69,6 +69,7 @@ class RehearsalResult:
     all_blocks: int  # of the documents, sampled or not
     seconds: float
     interrupted: bool
+    head: RunHead
     progress: Progress
     forecast: Forecast
     usage: Usage  # all that the server would bill
@@ -140,6 +141,7 @@ def _run_job(
         all_blocks=forecast.tasks,
         seconds=seconds,
         interrupted=interrupted,
+        head=sandbox.queries.head(run.id),
         progress=run.progress(),
         forecast=forecast,
         usage=bill.usage,
