@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from quire.cli.printing import short_model_name
 from quire.dispatch.runtime import Runtime
 from quire.domain.ids import RunId
 from quire.domain.version import VERSION
@@ -19,6 +20,18 @@ def ran(ready: Quire) -> Quire:
     """The commands, with a run in which one block of thirty failed."""
     ready("run", "--schema", "clauses", faults="refuse@Clause 7 ", code=1)
     return ready
+
+
+def test_a_model_of_ones_own_server_is_called_by_its_name_and_machine() -> None:
+    names = {
+        "openai/gpt-5-mini": "gpt-5-mini",
+        "openrouter/acme/small": "small",
+        "vertex/claude@20250101": "claude@20250101",
+        "compatible/my-model@http://127.0.0.1:8911/v1": "my-model@127.0.0.1:8911",
+        "compatible/a/b@https://here/v1/chat/completions": "b@here",
+    }
+
+    assert {name: short_model_name(name) for name in names} == names
 
 
 def test_runs_are_listed_the_newest_first(ran: Quire) -> None:

@@ -166,6 +166,14 @@ def test_a_near_miss_is_told_the_full_name(typed: str, meant: str) -> None:
     assert f"no model is called '{typed}'; did you mean {meant}" in refusal(typed)
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:8911/v1", "localhost:80", "llm.example.org/v1"])
+def test_an_address_without_http_is_told_as_that(address: str) -> None:
+    said = refusal(f"compatible/my-model@{address}")
+
+    assert "names no server: an address begins with http://" in said
+    assert f"write compatible/my-model@http://{address}" in said
+
+
 def test_a_provider_that_nobody_knows_is_told_which_there_are() -> None:
     said = refusal("acme/brain-9000")
 

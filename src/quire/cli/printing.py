@@ -243,8 +243,11 @@ def time_of_day(at: datetime) -> str:
 
 
 def short_model_name(model: str) -> str:
-    """A model's name without its provider's."""
-    return model.rpartition("/")[2]
+    """A model's name without its provider's; of one's own server with the machine it is at."""
+    name, at, address = model.partition("@")
+    _, scheme, place = address.partition("://")
+    own = f"@{place.partition('/')[0]}" if scheme else at + address
+    return name.rpartition("/")[2] + own
 
 
 def cell_text(value: object) -> str:

@@ -32,6 +32,9 @@ UNPRICED: Mapping[str, str] = MappingProxyType(_FILE["unpriced"])  # a name, and
 RETIRED: Mapping[str, str] = MappingProxyType(_FILE["retired"])  # a name, and since when
 
 _NUMBERS = re.compile(r"\d+")
+_BARE_ADDRESS = re.compile(  # of a server, without what begins it
+    r"(?:[\w-]+(?:\.[\w-]+)*:\d+|localhost|[\w-]+(?:\.[\w-]+)+)(?:/\S*)?"
+)
 _NO_MODELS: Mapping[str, ModelFacts] = MappingProxyType({})
 _NO_ALIASES: Mapping[str, str] = MappingProxyType({})
 
@@ -143,6 +146,10 @@ def _unknown_model(
     if vendor not in VENDORS or vendor_facts(vendor).keyless:
         return UnknownModel(f"no model is called {name!r}", with_fix(*_hint(name, names)))
     full = name if "/" in name else f"{vendor}/{name}"
+    model, _, address = full.rpartition("@")
+    if vendor == COMPATIBLE and model and _BARE_ADDRESS.fullmatch(address):
+        fix = f"write {model}@http://{address}, or https://"
+        return UnknownModel(f"{full!r} names no server: an address begins with http://", fix)
     near = [] if vendor_facts(vendor).statement_needed else _misspelled_names(full, names)
     if near:
         return UnknownModel(f"no model is called {name!r}", f"did you mean {' or '.join(near)}?")
