@@ -72,6 +72,16 @@ def test_init_with_a_wrong_ledger_leaves_no_settings_behind(quire: Quire, folder
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.parametrize("args", [[], ["--schema", "clauses"]])
+def test_a_run_in_an_empty_folder_is_refused_and_leaves_it_empty(
+    quire: Quire, folder: Path, args: list[str]
+) -> None:
+    refused = quire("run", *args, code=3)
+
+    assert "there is no ledger at quire.db; `quire init` makes one here" in refused.stderr
+    assert list(folder.iterdir()) == []
+
+
 def test_ingest_says_what_came_in(quire: Quire) -> None:
     result = quire("ingest", EXAMPLES / "contracts")
 
