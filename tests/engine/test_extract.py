@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel
 
 import quire
-from quire.domain.errors import UsageError
+from quire.domain.errors import NotFound, UsageError
 from quire.engine.extraction.extracted import ExtractedRows
 from tests.world import World
 
@@ -379,6 +379,15 @@ def test_money_by_the_name_of_the_other_call_is_refused_with_its_own(
         extract(here, ["one text"], **{f"{name}_usd": 0.0001})
     with pytest.raises(UsageError, match=f"{name}= is not known here; did you mean {name}_usd=?"):
         here.engine.run(schema=Ticket, model=MODEL, **said)
+
+
+def test_slips_in_naming_a_schema_are_told_as_what_they_are(here: World) -> None:
+    with pytest.raises(UsageError, match=r"urgent has its type in quotes.*write {'urgent': bool}"):
+        extract(here, ["one text"], schema={"urgent": "bool", "words": int})
+    with pytest.raises(NotFound, match=r"there is no file '\./nofile\.json', nor a schema of that"):
+        extract(here, ["one text"], schema="./nofile.json")
+    with pytest.raises(NotFound, match="there is no schema 'tickt'; known: "):
+        extract(here, ["one text"], schema="tickt")
 
 
 def test_a_plan_takes_the_same_arguments_and_sends_nothing(here: World) -> None:

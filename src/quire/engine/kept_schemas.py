@@ -47,7 +47,9 @@ def find_kept_schema(tx: Transaction, name: str) -> Schema:
         return alike[0]
     names = ", ".join(dict.fromkeys(schema.ref for schema in known))
     names = names or "none yet; `quire schema add FILE` keeps one"
-    raise NotFound(f"there is no schema {name!r}; known: {names}")
+    is_path = "/" in name or bool(Path(name).suffix)
+    missing = f"file {name!r}, nor a schema of that name" if is_path else f"schema {name!r}"
+    raise NotFound(f"there is no {missing}; known: {names}")
 
 
 def _pick_version(versions: Sequence[Schema], number: str) -> Schema:

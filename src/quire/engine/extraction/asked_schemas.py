@@ -11,6 +11,7 @@ from quire.engine.kept_schemas import SchemaSource, read_schema_source
 from quire.engine.library import Library
 
 INSTRUCTIONS = "system_instructions"
+_TYPES = ("bool", "int", "float", "str", "list", "dict", "date", "datetime")
 
 
 class AskedSchema(NamedTuple):
@@ -22,6 +23,8 @@ class AskedSchema(NamedTuple):
 
 def resolve_asked(library: Library, source: SchemaSource, prompt: str | None) -> AskedSchema:
     """Keep what is asked; without a prompt, what its class or file says is to be done."""
+    if isinstance(source, Mapping):
+        _refuse_quoted_types(source)
     if isinstance(source, Mapping) and source and all(map(_is_python_type, source.values())):
         source = _make_class(source)
     answer_class = source if isinstance(source, type) else None
@@ -40,6 +43,17 @@ def resolve_asked(library: Library, source: SchemaSource, prompt: str | None) ->
 def _is_python_type(value: object) -> bool:
     """Whether a field is said as Python says types: str, list[str], Literal["a", "b"]."""
     return value is not None and not isinstance(value, str | int | float | Mapping | Sequence)
+
+
+def _refuse_quoted_types(fields: Mapping[str, CallerObject]) -> None:
+    """Refuse `{"urgent": "bool"}`: read as a JSON Schema, it has three mistakes and no type."""
+    quoted = [name for name, kind in fields.items() if isinstance(kind, str) and kind in _TYPES]
+    if quoted and not {"type", "properties"} & set(fields):
+        name, kind = quoted[0], fields[quoted[0]]
+        raise UsageError(
+            f"{name} has its type in quotes: {kind!r}",
+            f"write {{{name!r}: {kind}}}, the type itself",
+        )
 
 
 def _make_class(fields: Mapping[str, CallerObject]) -> type[CallerObject]:
