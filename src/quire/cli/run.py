@@ -59,8 +59,7 @@ def run(
     **policy: Json,
 ) -> None:
     """Ask a schema of every block, or follow a recipe; Ctrl-C stops, the same command goes on."""
-    # A schema is asked of documents that a ledger has; only a recipe may bring in its own.
-    with engine_for(context, make=recipe is not None) as engine:
+    with engine_for(context, make=recipe is not None) as engine:  # it may bring documents in
         asked = (schema, recipe, document, param, given, stop_after, reuse, from_stage)
         typed = TypedOrder(*asked, models, prompt, attach, per, block_type)
         order = order_from_options(engine, typed, model, policy)

@@ -184,7 +184,6 @@ class RemoteWorkbench:
         **policy: Any,
     ) -> RemoteRun:
         """Start a run, or go on with that of the same order; the server's workers carry it out."""
-        refuse_misnamed(policy, NAMES_IN_RUN)
         body = {
             "schema": self._send_name(schema),
             "recipe": recipe,
@@ -201,7 +200,7 @@ class RemoteWorkbench:
             "budget_usd": sent_dollars(budget_usd),
             "per": per,
             "block_types": list(block_types),
-            "policy": policy,
+            "policy": refuse_misnamed(policy, NAMES_IN_RUN),
         }
         return self.get(self._session.post("/v1/runs", body)["run"])
 

@@ -4,7 +4,7 @@
 notebook does not care where the ledger is.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -28,11 +28,12 @@ def as_run_number(asked: object) -> RunId:
     raise UsageError(f"{asked!r} is no run's number", "runs() lists them: get(runs()[0].id)")
 
 
-def refuse_misnamed(said: Iterable[str], names: Mapping[str, str]) -> None:
-    """Refuse what the other calls call otherwise, with its name in this one."""
+def refuse_misnamed(said: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """What was said; refused where other calls call it so, with its name in this one."""
     for name in said:
         if name in names:
             raise UsageError(f"{name}= is not known here", f"did you mean {names[name]}=?")
+    return said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from quire.engine.webhooks import WebhookAdmin
     from quire.pipeline.commands.start import Order
 
-ASKS_NOTHING = "has this already: reuse=False asks nothing again; new=True, too, asks all, and pays"
 _log = logging.getLogger("quire")  # what a script's or a notebook's user should hear at once
 
 
@@ -249,7 +248,6 @@ class Engine(PageParts):
         of `block_types` only; `parameters`, `stop_after` and `models`, the run's own first, are for
         recipes. `reuse`: a run, and the stage before which its results are kept; False: ask all.
         """
-        refuse_misnamed(policy, NAMES_IN_RUN)
         order = self.orders.resolve(
             schema=schema,
             recipe=recipe,
@@ -260,13 +258,10 @@ class Engine(PageParts):
             stop_after=stop_after,
             reuse=reuse,
             per=per,
-            policy=policy,
+            policy=refuse_misnamed(policy, NAMES_IN_RUN),
         )
         order = self.orders.with_blocks(replace(order, task_limit=limit, new=new), block_types)
-        run = self.start(self.orders.with_funds(order, wallet, budget_usd), max_cost_usd)
-        if reuse is False and run.is_over_already:
-            _log.warning("run %s %s", run.id, ASKS_NOTHING)
-        return run
+        return self.start(self.orders.with_funds(order, wallet, budget_usd), max_cost_usd)
 
     def start(self, order: Order, max_cost_usd: float | None = None) -> RunHandle:
         """The same of an order that is resolved; what it is forecast to take is kept with it."""

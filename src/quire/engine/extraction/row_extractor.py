@@ -1,5 +1,6 @@
 """Row extractor: rows and a schema in, the same rows with typed answers out, resumed as one."""
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -36,7 +37,10 @@ from quire.engine.run_handle import RunHandle
 from quire.engine.run_lines import choose_line, progress_line
 from quire.engine.wallets import Dollars
 
+ASKS_NOTHING = "has this already: reuse=False asks nothing again; new=True, too, asks all, and pays"
 SAME_CALL = "the same call"  # what goes on with a run that stopped
+
+_log = logging.getLogger("quire")  # what a script's or a notebook's user should hear at once
 
 
 class ExtractionParts(NamedTuple):
@@ -207,6 +211,8 @@ class RowExtractor:
             run = self._parts.run(**{**order, "new": True})
         if run.goes_on and run.progress().unasked_holds:
             run.resume()
+        if wishes.policy.get("reuse") is False and run.is_over_already:
+            _log.warning("run %s %s", run.id, ASKS_NOTHING)
         if wishes.retry:
             run.retry()
         return run
