@@ -133,6 +133,8 @@ SAID: dict[str, tuple[Any, RefusedPart]] = {
         vllm_error("Conversation roles must alternate user/assistant/user/assistant/..."),
         PART.SYSTEM_ROLE,
     ),
+    "gateway system": (vllm_error("role 'system' unsupported, use user"), PART.SYSTEM_ROLE),
+    "gateway unknown": (vllm_error("Role: system is unknown."), PART.SYSTEM_ROLE),
     "mistral template": (
         vllm_error("Only user and assistant roles are supported!"),
         PART.SYSTEM_ROLE,

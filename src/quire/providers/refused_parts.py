@@ -49,7 +49,8 @@ _ROLE = re.compile(
     rf"|\A['\"`](?P<b>system|developer)['\"`] is not one of \[.{{0,80}}\] - {_ROLE_PATH}"
     r"|\A\W*(?:unexpected|unknown|invalid|unsupported) (?:message )?role:? ['\"`]?"
     r"(?P<c>system|developer)\b"
-    r"|\A\W*(?:the )?role ['\"`]?(?P<d>system|developer)['\"`]? is not (?:supported|allowed|valid)",
+    r"|\A\W*(?:the )?role:? ['\"`]?(?P<d>system|developer)['\"`]? (?:is )?"
+    r"(?:un(?:supported|known|expected|recogni[sz]ed)|invalid|not (?:supported|allowed|valid))\b",
     re.IGNORECASE,
 )
 # What chat templates say, mostly within the words of whoever fills them in.
