@@ -135,10 +135,7 @@ SAID: dict[str, tuple[Any, RefusedPart]] = {
     ),
     "gateway system": (vllm_error("role 'system' unsupported, use user"), PART.SYSTEM_ROLE),
     "gateway unknown": (vllm_error("Role: system is unknown."), PART.SYSTEM_ROLE),
-    "mistral template": (
-        vllm_error("Only user and assistant roles are supported!"),
-        PART.SYSTEM_ROLE,
-    ),
+    "mistral role": (vllm_error("Only user and assistant roles are supported!"), PART.SYSTEM_ROLE),
     "tgi template": (
         {
             "error": "Template error: invalid operation: System role not supported (in <string>:1)",

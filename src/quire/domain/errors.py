@@ -257,6 +257,7 @@ class ProviderError(Error):
         self.fault = fault  # what a person must mend, if that is no key
         self.of_rate = False  # too many calls, and nothing says how many are allowed, or when
         self.may_concern_one = False  # a person must act, unless other calls are answered
+        self.unexplained = False  # refused as it is: for one of its tasks, or as all calls would be
         self.refusal: PartRefusal | None = (
             None  # of a part of every call: there may be a weaker way
         )

@@ -144,6 +144,7 @@ class HoldCause(StrEnum):
     CALL_REFUSED = "call_refused"  # in a way that only a person can mend
     PROVIDER_WAITS = "provider_waits"  # it asked not to be called for long
     NOTHING_SUCCEEDED = "nothing_succeeded"  # only errors ever came from a model
+    CALLS_REFUSED = "calls_refused"  # all of them, for what nothing that we know explains
     ANSWERS_LOST = "answers_lost"  # only dropped connections and timeouts come, which may be billed
     NOT_LISTENING = "not_listening"  # nobody at the address
     ADDRESS_WRONG = "address_wrong"
@@ -195,6 +196,7 @@ _KINDS_OF_CAUSES = {
     HoldCause.CALL_REFUSED: HoldKind.CREDENTIAL,
     HoldCause.PROVIDER_WAITS: HoldKind.REFUSED,
     HoldCause.NOTHING_SUCCEEDED: HoldKind.REFUSED,
+    HoldCause.CALLS_REFUSED: HoldKind.REFUSED,
     HoldCause.ANSWERS_LOST: HoldKind.REFUSED,
     HoldCause.NOT_LISTENING: HoldKind.ADDRESS,
     HoldCause.ADDRESS_WRONG: HoldKind.ADDRESS,

@@ -170,6 +170,10 @@ _HOLD_TEXTS: dict[HoldCause, str | Callable[[Fields], str]] = {
         "nothing but errors came from {model} in {minutes} minutes and {calls} calls, and nothing"
         " ever before: {problem}; check its name and address, then {resume}"
     ),
+    HoldCause.CALLS_REFUSED: (
+        "{problem}; {provider} has refused every call so far, so no block was blamed: mend what it"
+        " names, or ask another model; then {resume} goes on"
+    ),
     HoldCause.ANSWERS_LOST: (
         "nothing has come from {model} since {since}, in {calls} calls, and each may be billed:"
         " {problem}; once it answers again, {resume} goes on, and no block was blamed"

@@ -100,6 +100,7 @@ class Split:
     """The tasks go again in smaller company, at no cost in tries."""
 
     pack_cap: int
+    one_alone: bool = False  # the first of them by itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,9 +185,9 @@ def after_error(
         case Remedy.RETRY | Remedy.WAIT if error.absent:
             return HoldRun(cause=HoldCause.NOT_LISTENING)
         case Remedy.RETRY | Remedy.WAIT:
-            return Resend(delay=_backoff_seconds(error, attempt_no, jitter))
+            return Resend(delay=backoff_seconds(error, attempt_no, jitter))
         case Remedy.LOST:
-            return Lose(delay=_backoff_seconds(error, attempt_no, jitter))
+            return Lose(delay=backoff_seconds(error, attempt_no, jitter))
         case Remedy.SPLIT | Remedy.FIX_REQUEST:  # halving isolates the culprit of either
             return Split(pack_cap=half_of(tasks)) if tasks > 1 else Refuse(error=str(error))
         case Remedy.FIX_ACCOUNT:
@@ -273,7 +274,8 @@ def _reason(verdict: Verdict) -> str:
     return "; ".join(verdict.reasons) or "no acceptable answer"
 
 
-def _backoff_seconds(error: ProviderError, attempt_no: int, jitter: float) -> float:
+def backoff_seconds(error: ProviderError, attempt_no: int, jitter: float) -> float:
+    """After how many seconds a call goes again that was sent so often."""
     usual = max(SHORTEST_DELAY, jitter * min(LONGEST_DELAY, 2.0 ** min(attempt_no, 6)))
     if error.of_rate:  # the rate that is learnt holds it back, with all the others
         return max(SHORTEST_DELAY, jitter)

@@ -70,6 +70,7 @@ class Meaning(NamedTuple):
     spent: bool = False
     fault: CallFault | None = None
     refusal: PartRefusal | None = None  # of a part of every call, if one is known to be to blame
+    unexplained: bool = False  # nothing that we know says why
 
 
 MONEY = Meaning(
@@ -89,6 +90,7 @@ FORM = Meaning(
 )
 TOO_LARGE = Meaning(Remedy.SPLIT)
 BAD_REQUEST = Meaning(Remedy.FIX_REQUEST)
+UNEXPLAINED = Meaning(Remedy.FIX_REQUEST, unexplained=True)
 WAIT = Meaning(Remedy.WAIT)
 RETRY = Meaning(Remedy.RETRY)
 
@@ -165,7 +167,7 @@ def name_error(
         spent=meaning.spent,
         fault=meaning.fault,
     )
-    error.refusal = meaning.refusal
+    error.refusal, error.unexplained = meaning.refusal, meaning.unexplained
     at_once = _AT_ONCE.search(error_body.message[:LONGEST_READ])  # no matter how many a minute
     error.of_rate = response.status == 429 and waits and said is None and not at_once
     return error
@@ -269,7 +271,7 @@ def meaning_of_status(status: int, missing: Meaning = MODEL) -> Meaning:
     """What a status means by itself; `missing` is what a 404 does."""
     if status == 404:
         return missing
-    rest = ADDRESS if status < 400 else RETRY if status >= 500 else BAD_REQUEST
+    rest = ADDRESS if status < 400 else RETRY if status >= 500 else UNEXPLAINED
     return _BY_STATUS.get(status, rest)
 
 

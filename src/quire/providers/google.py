@@ -230,7 +230,7 @@ def _meaning_of_refusal(
     places = tuple(wire.text(violation.get("field")) for violation in wrong)
     if form := error_codes.meaning_of_form(error_body._replace(places=places)):
         return form
-    return _PRECONDITION if "FAILED_PRECONDITION" in error_body.codes else error_codes.BAD_REQUEST
+    return _PRECONDITION if "FAILED_PRECONDITION" in error_body.codes else error_codes.UNEXPLAINED
 
 
 def _meaning_of_quota(

@@ -122,7 +122,7 @@ def refusal(
         fault=fault,
     )
     shown.refusal = None if page else error.refusal
-    shown.of_rate = error.of_rate
+    shown.of_rate, shown.unexplained = error.of_rate, error.unexplained and not page
     shown.may_concern_one = (
         remedy is Remedy.FIX_ACCOUNT
         and not shown.spent

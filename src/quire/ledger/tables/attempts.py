@@ -243,6 +243,10 @@ class Attempts(Table):
         first, failed = self._run("first_sending", lane=lane)[0]
         return from_micros_or_none(first), failed
 
+    def is_first_sending_out(self, lane: LaneId, besides: RequestId) -> bool:
+        """Whether a call of a lane, besides one, is out for the first time."""
+        return bool(self._run("is_first_sending_out", lane=lane, besides=besides))
+
     def last_error(self, run: RunId) -> str | None:
         """Why the newest call of a run that waits to go again came to nothing."""
         return self._one(itemgetter(0), "last_error", run=run)

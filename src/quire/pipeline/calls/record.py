@@ -40,7 +40,7 @@ from quire.ledger.tables.attempts import AttemptEnd, UndecodedResponse
 from quire.ledger.tables.tasks import TaskNote
 from quire.pipeline.calls.fall_back import choose_fallback, take_fallback
 from quire.pipeline.calls.funds import Change, settle_answers, settle_changes, settle_moved
-from quire.pipeline.calls.refusals import blame_request
+from quire.pipeline.calls.refusals import blame_request, doubt_refusal
 from quire.pipeline.calls.unsent_packs import take_back_packs
 from quire.pipeline.contexts import Contexts
 from quire.planning.packing import half_of
@@ -191,7 +191,8 @@ def _remedy_failure(
 ) -> None:
     failure = blame_request(tx, contexts, row, failure)
     weaker = choose_fallback(tx, contexts, row, failure)
-    step = after_error(failure.error, row.tasks, row.no, failure.jitter, weaker)
+    doubted = doubt_refusal(tx, contexts, row, failure)
+    step = doubted or after_error(failure.error, row.tasks, row.no, failure.jitter, weaker)
     if isinstance(step, Lose):
         if lose_attempts(tx, [row], str(failure.error), now):
             tx.requests.delay_requests([(row.request_id, now + timedelta(seconds=step.delay))])
@@ -282,8 +283,8 @@ def _apply_step(
         case Split() | Refuse() if tx.batches.late_requests([row.request_id]):
             # overtaken: its tasks are others' by now
             tx.requests.move_requests(RequestMove.CLOSE, [row.request_id])
-        case Split(pack_cap=cap):
-            _split_pack(tx, row, cap, str(failure.error))
+        case Split():
+            _split_pack(tx, row, step, str(failure.error))
         case Refuse(error=reason):
             _retry_or_give_up(tx, contexts, row, reason)
         case StepDown(fallback=fallback):
@@ -372,15 +373,17 @@ def _requeue(tx: Transaction, row: AttemptRow, delay: float, now: datetime) -> N
     tx.requests.delay_requests([(row.request_id, now + timedelta(seconds=delay))])
 
 
-def _split_pack(tx: Transaction, row: AttemptRow, cap: int, error: str) -> None:
+def _split_pack(tx: Transaction, row: AttemptRow, split: Split, error: str) -> None:
     tx.requests.move_requests(RequestMove.CLOSE, [row.request_id])
     members = tx.requests.take_members([row.request_id])
     refused = TaskError(TaskErrorKind.REFUSED, error)
+    owed = [member for member in members if member.current]
+    caps = [min(member.pack_cap or split.pack_cap, split.pack_cap) for member in owed]
+    caps[: split.one_alone] = [1] * split.one_alone
     tx.tasks.note_tasks(
         [
-            TaskNote(member.task_id, member.tries, min(member.pack_cap or cap, cap), error=refused)
-            for member in members
-            if member.current
+            TaskNote(member.task_id, member.tries, cap, error=refused)
+            for member, cap in zip(owed, caps, strict=False)
         ]
     )
     return_tasks(tx, members, [row.request_id])
@@ -412,27 +415,14 @@ def _retry_or_give_up(tx: Transaction, contexts: Contexts, row: AttemptRow, reas
     members = [member for member in tx.requests.take_members([row.request_id]) if member.current]
     for member in members:
         owed = TaskTries(tries=member.tries, calls=member.calls, pack_cap=member.pack_cap)
-        match after_refusal(owed, reason, policy):
-            case AskAgain(tries=tries, error=error):
-                tx.tasks.note_tasks(
-                    [
-                        TaskNote(
-                            member.task_id, tries, 1, error=TaskError(TaskErrorKind.REFUSED, error)
-                        )
-                    ]
-                )
+        step = after_refusal(owed, reason, policy)
+        cap = 1 if isinstance(step, AskAgain) else member.pack_cap
+        error = TaskError(TaskErrorKind.REFUSED, step.error)
+        tx.tasks.note_tasks([TaskNote(member.task_id, step.tries, cap, error=error)])
+        match step:
+            case AskAgain():
                 return_tasks(tx, [member], [row.request_id])
-            case GiveUp(tries=tries, error=error):
-                tx.tasks.note_tasks(
-                    [
-                        TaskNote(
-                            member.task_id,
-                            tries,
-                            member.pack_cap,
-                            error=TaskError(TaskErrorKind.REFUSED, error),
-                        )
-                    ]
-                )
+            case GiveUp():
                 tx.tasks.move_tasks(TaskMove.GIVE_UP, [member.task_id], [TaskState.PACKED])
             case never:
                 assert_never(never)

@@ -118,6 +118,11 @@ SELECT min(a.sent_at), CAST(coalesce(sum(CASE WHEN a.state IN ('refused', 'unkno
 FROM lanes l JOIN requests q ON q.lane_id = l.id JOIN attempts a ON a.request_id = q.id
 WHERE l.workspace_id = :workspace AND l.id = :lane
 
+-- name: is_first_sending_out
+-- Asked only of a lane whose calls are refused, while nothing was ever answered.
+SELECT 1 FROM lanes l JOIN requests q ON q.lane_id = l.id JOIN attempts a ON a.request_id = q.id
+WHERE l.workspace_id = :workspace AND l.id = :lane AND q.state = 'out' AND q.sent <= 1 AND q.id <> :besides AND a.state = 'open' LIMIT 1
+
 -- name: last_error
 -- Of requests that wait to go again: there are never many.
 SELECT a.error FROM lanes l JOIN requests q ON q.lane_id = l.id AND q.state = 'queued'
