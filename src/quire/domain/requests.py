@@ -116,7 +116,7 @@ class NewRequest(NamedTuple):
     reserve: int
     body: str  # only with full bodies
     parent: AttemptId = AttemptId(0)  # whose answer it goes on with; 0: nobody's
-    most_input: int = 0  # tokens, where it may go another way than it was packed for
+    most_input: int = 0  # tokens, at any way that it may go; 0: of embeddings
 
 
 # A task's place in a new request: request, ordinal, task, wire id, version. Plain, for there are
@@ -139,7 +139,7 @@ class QueuedRequest(NamedTuple):
     lost: int  # sendings nobody knows the end of
     body: str | None
     parent: AttemptId | None = None  # whose answer it goes on with
-    most_input: int = 0  # tokens, where it may go another way than it was packed for
+    most_input: int = 0  # tokens, at any way that it may go; 0: of embeddings
 
 
 class AttemptGroup(NamedTuple):

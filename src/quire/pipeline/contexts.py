@@ -29,7 +29,7 @@ from quire.ledger.ledger import Transaction
 from quire.pipeline.run_spec import RunSpec, StagePrompt, read_run_spec
 from quire.planning.batch_caching import choose_batch_caching
 from quire.planning.call_health import CallHealth
-from quire.planning.fallbacks import limit_output, weakest_form
+from quire.planning.fallbacks import is_limit_left_out, limit_output, weakest_form
 from quire.planning.first_calls import SentSoFar
 from quire.planning.job_costs import TokenUse
 from quire.planning.questions import drawn_by, stage_question
@@ -130,6 +130,13 @@ class LaneContext:
         return self.places.get(self.address_of(account), NO_FALLBACKS) if self.places else {}
 
     @property
+    def unlimited_output(self) -> int:
+        """What an answer may take whose limit is left out; 0: none is."""
+        if not is_limit_left_out(self.places.values()):
+            return 0
+        return limit_output(self.spec.models[self.model_no], self.places.values()).max_output
+
+    @property
     def stable_turns(self) -> int:
         """How many turns of the history all calls of the stage begin with."""
         return len(self.stage_prompt.history.stable) if self.stage_prompt.history else 0
@@ -173,19 +180,19 @@ class LaneContext:
             return math.ceil(n_bytes * per_byte)
         return math.ceil(bound_tokens(n_bytes) * self.facts.token_factor)
 
-    def movable_input(self, most: int) -> int:
-        """What a request remembers of its input: its calls may go direct, or in batches."""
-        return most if self.facts.batch_price is not None else 0
-
     def with_reserve(self, request: QueuedRequest) -> QueuedRequest:
-        """A request as it goes from here: one that was packed for another way costs otherwise."""
+        """A request as it goes from here: what was packed for another way may cost otherwise."""
         if not request.most_input:
             return request
         reserve = self.most_cost(request.most_input, request.max_output)
         return request if reserve == request.reserve else request._replace(reserve=reserve)
 
     def most_cost(self, input_tokens: int, output: int) -> int:
-        """The most that a call may cost: it may be the one that writes the provider's cache."""
+        """The most that a call may cost: it may be the one that writes the provider's cache.
+
+        Where a server is not told how long an answer may be, that is as long as the model writes.
+        """
+        output = max(output, self.unlimited_output)
         price = price_at(self.facts, input_tokens, batched=self.route == BATCH)
         most = input_tokens * price.input + output * price.output
         writing = price.written_long if self.long_lived else price.written_short

@@ -101,6 +101,11 @@ def limit_output(facts: ModelFacts, places: Iterable[Fallbacks]) -> ModelFacts:
     return replace(facts, max_output=min([facts.max_output, *said])) if said else facts
 
 
+def is_limit_left_out(places: Iterable[Fallbacks]) -> bool:
+    """Whether there is a place at which a model is not told how long an answer may be."""
+    return any(found.get(FallbackPart.LIMIT) == LEFT_OUT for found in places)
+
+
 def weakest_form(facts: ModelFacts, places: Iterable[Fallbacks]) -> StructuredOutput:
     """How weakly the form of answers is asked for at any place that the model is asked at."""
     forms = [structured_way(facts, found) for found in places]

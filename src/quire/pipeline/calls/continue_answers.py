@@ -110,8 +110,7 @@ def _request(
     if context.route != BATCH:
         contexts.prepared_texts[digest] = text
     reserve = context.most_cost(most_input, limit)
-    moved = context.movable_input(most_input)
-    return NewRequest(request, KIND, digest, 1, said, limit, reserve, "", item.parent, moved)
+    return NewRequest(request, KIND, digest, 1, said, limit, reserve, "", item.parent, most_input)
 
 
 def _expected_cost(context: LaneContext, request: NewRequest) -> int:

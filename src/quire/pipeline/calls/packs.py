@@ -5,8 +5,9 @@ that is cut off is paid twice. But the most that a call may cost is reserved bef
 that a budget above what a run really costs would not let it go to its end. Where money is short,
 calls are therefore made to fit it: an answer may be as long as such answers were, with room to
 spare, and fewer tasks share a call where even that is not covered. The provider cannot bill more
-than the limit it is sent, so what is reserved stays the most. Before anything is known of the
-answers, only the number of tasks is lowered, so far that enough calls go to learn from.
+than the limit it is sent, so what is reserved stays the most; where a server takes no limit, that
+is as much as the model can write. Before anything is known of the answers, only the number of tasks
+is lowered, so far that enough calls go to learn from.
 """
 
 from collections.abc import Sequence
@@ -167,7 +168,7 @@ def may_shrink(tx: Transaction, context: LaneContext, known: Sizes, queued: Queu
         return False
     if queued.tasks > 1:
         return True
-    if known.learned is None:
+    if known.learned is None or context.unlimited_output:  # a lower limit would not be sent
         return False
     (task,) = tx.requests.take_members([queued.id])
     shape, most = context.output_shape, context.facts.max_output

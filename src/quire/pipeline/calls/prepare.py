@@ -364,5 +364,5 @@ def _request(
         limit,
         reserve,
         user if context.policy.ledger == "full" or reasons is not None else "",
-        most_input=context.movable_input(most_input),
+        most_input=most_input,
     )
