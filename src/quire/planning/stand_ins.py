@@ -28,6 +28,9 @@ _PLAIN_VALUES: Mapping[str, Json] = {"boolean": True, "integer": 100, "number": 
 CRITERIA, CRITERION, LABEL = 4, 28, 12  # of a stage of a rubric: how many, bytes of each
 
 
+MOST_ITEMS = 1000  # of a list, though a schema may ask for more than anybody could write
+
+
 def filler(size: float) -> str:
     """Text of so many bytes."""
     count = max(0, round(size))
@@ -104,7 +107,7 @@ def _typical_value(key: str, field: Json, text: int = SHORT_TEXT) -> Json:
     kind = next((name for name in kinds_of(field) if name != "null"), "string")
     if kind == "array":
         least = field.get("minItems")
-        count = max(ITEMS, least if isinstance(least, int) else 0)
+        count = max(ITEMS, min(MOST_ITEMS, least) if isinstance(least, int) else 0)
         return [_typical_value(key, field.get("items"), ITEM_TEXT)] * count
     if kind in _PLAIN_VALUES:
         return _PLAIN_VALUES[kind]

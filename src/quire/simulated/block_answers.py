@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import orjson
 
-from quire.domain.data import Json, JsonObject
+from quire.domain.data import Json, JsonObject, as_object
+from quire.simulated.answer_sizes import within_reach
 from quire.simulated.field_values import BlockText, read_block_text
 from quire.simulated.judge_prompts import material_of
 from quire.simulated.long_texts import words_asked_for
@@ -113,9 +114,8 @@ def write_json(value: Json) -> str:
 
 @lru_cache(maxsize=256)
 def _compile_writer(written: str) -> AnswerWriter:
-    schema = loads(written)
-    results = schema.get("properties", {}).get("results", {})
-    items = results.get("items") if isinstance(results, dict) else None
+    schema = as_object(within_reach(loads(written)))
+    items = as_object(as_object(schema.get("properties")).get("results")).get("items")
     if not isinstance(items, dict):
         return AnswerWriter(None, compile_filler(schema))
     return AnswerWriter(compile_fields(items, without="block_uid"), None)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from quire.domain.data import Json, JsonObject, as_object
+from quire.simulated.answer_sizes import within_reach
 from quire.simulated.block_answers import AskedBlock
 from quire.simulated.field_values import read_block_text
 from quire.simulated.long_texts import WORD, marked_material
@@ -49,7 +50,7 @@ def _asked_lists(block: AskedBlock, fields: JsonObject) -> Iterator[_AskedList]:
 
 
 def _elements(block: AskedBlock, asked: _AskedList) -> list[Json]:
-    fill = compile_filler(asked.items, asked.name)
+    fill = compile_filler(within_reach(asked.items), asked.name)
     words = WORD.findall(marked_material(block.content))
     starts = (len(words) * number // asked.length for number in range(asked.length))
     return [fill(read_block_text(" ".join([*words[at:], *words[:at]]))) for at in starts]

@@ -19,7 +19,8 @@ Each value depends on the field's name, its schema and the text of its own block
 - Tuples: each place by its own hash. Objects: every property, required or not, and as many free
   ones as must be there. Of anyOf and oneOf the first that is not null.
 
-What is written satisfies its schema within the subset users may write; exotic patterns excepted.
+What is written satisfies its schema within the subset users may write; exotic patterns excepted,
+and sizes beyond the longest answer of any model (`answer_sizes.py`).
 """
 
 import re
