@@ -125,6 +125,75 @@ def test_an_outage_of_lost_calls_holds_the_run_and_costs_no_block(
     assert (ended.state, ended.done) == (RunState.FINISHED, 12)
 
 
+class Dropping(Scripted):
+    """Drops every call, each perhaps billed, until it answers; every drop takes seconds."""
+
+    def __init__(self, clock: MovedClock) -> None:
+        super().__init__()
+        self.clock, self.asked, self.drops = clock, 0, True
+
+    async def send(self, call: Call, account: Account = KEYLESS_ACCOUNT) -> RawResponse:
+        """Answer or drop."""
+        self.asked += 1
+        if self.drops:
+            self.clock.ahead += timedelta(seconds=5)
+            raise broken(Remedy.LOST)
+        return await super().send(call, account)
+
+
+@pytest.fixture
+def dropping(world: Worlds) -> Callable[[], tuple[World, Dropping]]:
+    """A world with blocks, whose model drops calls."""
+
+    def make() -> tuple[World, Dropping]:
+        clock = MovedClock()
+        here, model = world(runtime=clock), Dropping(clock)
+        here.ingest(sentences(40))
+        here.engine.context.providers = OneProvider(model)
+        return here, model
+
+    return make
+
+
+@pytest.mark.parametrize("pack_size", [1, 4])
+def test_a_run_is_held_soon_where_calls_are_lost_and_nothing_was_ever_answered(
+    dropping: Callable[[], tuple[World, Dropping]], pack_size: int
+) -> None:
+    here, model = dropping()
+
+    run = here.start(pack_size=pack_size, concurrency=4, max_calls=12)
+    asked = []
+    for _ in range(2):  # what a person lets go on gets as many calls again
+        here.engine.work(lambda: bool(run.progress().holds))
+        asked.append(model.asked)
+        (hold,) = run.progress().holds
+        run.resume()
+    model.drops = False
+    ended = run.wait()
+
+    assert (hold.cause, hold.fields["calls"]) == (HoldCause.ANSWERS_LOST, 12)
+    assert 12 <= asked[0] < 12 + 4
+    assert 12 <= asked[1] - asked[0] < 12 + 4
+    assert (ended.state, ended.done, ended.failed) == (RunState.FINISHED, 40, 0)
+
+
+def test_lost_calls_are_waited_out_where_another_run_was_answered_before(
+    dropping: Callable[[], tuple[World, Dropping]],
+) -> None:
+    here, model = dropping()
+    model.drops = False
+    here.run(limit=1)
+    model.drops, before = True, model.asked
+
+    run = here.start(pack_size=4, concurrency=4, max_calls=12, reuse=False)
+    here.engine.work(lambda: model.asked - before > 12 + 4 or bool(run.progress().holds))
+    held = run.progress().holds
+    model.drops = False
+
+    assert held == ()
+    assert run.wait().done == 40
+
+
 def test_push_back_that_lasts_is_told_also_after_an_answer(
     failing: Callable[..., tuple[World, Failing]],
 ) -> None:

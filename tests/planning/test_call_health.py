@@ -94,6 +94,23 @@ def test_where_nothing_was_ever_answered_nobody_is_to_blame() -> None:
     assert not any(fail(health, sent(1, no)) for no in range(1, 200))
 
 
+def test_lost_calls_count_together_until_anything_is_answered() -> None:
+    health = CallHealth()
+
+    for request in range(5):
+        health.note_failure(sent(request), lost=True)
+        health.note_failure(sent(request, no=2))  # nobody bills for a definite error
+    lost = [health.lost_unheard]
+    health.forget_losses()
+    health.note_failure(sent(9), lost=True)
+    lost.append(health.lost_unheard)
+    health.note_answer(sent(9, no=2))
+    health.note_failure(sent(10), lost=True)
+    lost.append(health.lost_unheard)
+
+    assert lost == [5, 1, 0]
+
+
 def test_the_last_task_of_all_fails_after_many_sendings_in_vain() -> None:
     health = CallHealth()
     for request in range(100, 100 + REMEMBERED):

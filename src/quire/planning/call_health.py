@@ -17,6 +17,9 @@ where more than a few such tasks fail at once it is an outage, unless much speak
 Where nothing is answered any more, it may be an outage, or nothing but culprits may be left. More
 is sent then (`stuck_tasks`), to see; and after many failures one pack is halved to find out.
 
+Where nothing was ever answered, waiting may help nobody: whoever is at the other end may carry all
+calls out, bill them, and never answer. So calls that were lost there are counted together.
+
 What a batch answered, or failed at among answers, speaks as loud: calls that are left of a batch
 often go direct, where nothing else goes.
 """
@@ -90,6 +93,7 @@ class CallHealth:
         self._cleared: set[TaskId] = set()  # of these, those that were answered
         self._outcomes: dict[RequestId, bool] = {}  # whether they were answered at last
         self._in_vain = 0  # calls since the last answer
+        self._lost = 0  # of these, how many nobody knows the end of
         self._sendings: deque[int] = deque(maxlen=REMEMBERED)  # that the last answers took,
         self._sendings_when_up: deque[int] = deque(maxlen=REMEMBERED)  # and without any outage
         self._failing: dict[RequestId, _FailingRequest] = {}
@@ -110,7 +114,7 @@ class CallHealth:
         failing = self._failing.pop(call.request, None)
         self._sendings.append(min(call.no, MOST_SENDINGS))
         self._sendings_when_up.append(1 + failing.by_chance if failing else 1)
-        self._in_vain = 0
+        self._in_vain = self._lost = 0
         self._remember(call.request, answered=True)
 
     def note_past_answers(self) -> None:
@@ -122,7 +126,12 @@ class CallHealth:
         return call.request in self._failing
 
     def note_failure(
-        self, call: SentCall, members: Sequence[TaskId] = (), *, among_answers: bool = False
+        self,
+        call: SentCall,
+        members: Sequence[TaskId] = (),
+        *,
+        among_answers: bool = False,
+        lost: bool = False,
     ) -> None:
         """A call failed as a whole, perhaps in a batch whose other calls were answered.
 
@@ -133,6 +142,7 @@ class CallHealth:
         failing = self._failing[call.request]
         failing.failures += 1
         self._in_vain += 1
+        self._lost += lost
         if among_answers:  # they came with it
             failing.answers_before = min(failing.answers_before, self._answers - 1)
         witnessed = among_answers or self._answers > failing.answers_seen
@@ -216,6 +226,15 @@ class CallHealth:
     def calls_in_vain(self) -> int:
         """How many calls failed since the last answer."""
         return self._in_vain
+
+    @property
+    def lost_unheard(self) -> int:
+        """How many calls were lost, each perhaps billed, where nothing was ever answered."""
+        return 0 if self._has_answered else self._lost
+
+    def forget_losses(self) -> None:
+        """A person was asked about them: from here on they count anew."""
+        self._lost = 0
 
     @property
     def _chance(self) -> float:

@@ -115,7 +115,7 @@ def _isolate_culprit(
     if context.facts.name in contexts.answered_models:
         health.note_past_answers()
     members = () if health.knows(sent) else _member_tasks(tx, sent.request)
-    health.note_failure(sent, members)
+    health.note_failure(sent, members, lost=error.remedy is Remedy.LOST)
     pushed_back = error.remedy is Remedy.WAIT
     if not health.is_culprit(sent, context.policy.max_tries, pushed_back=pushed_back):
         return False
@@ -133,21 +133,32 @@ def _spare_unproven(
     Where nothing is answered at all, the run waits for a person: each such call may be billed.
     """
     sent, context = lost.sent, lost.context
-    health = contexts.call_health[context.facts.name]
-    if sent.lost + 1 < context.policy.max_calls or health.is_alone_in_failing(sent):
+    health, most = contexts.call_health[context.facts.name], context.policy.max_calls
+    if health.lost_unheard >= most:
+        calls = health.lost_unheard
+        health.forget_losses()
+        _hold_for_losses(tx, contexts, context, calls, error, now)
+        return
+    if sent.lost + 1 < most or health.is_alone_in_failing(sent):
         return
     tx.requests.forgive_losses([sent.request])
-    if health.calls_in_vain >= context.policy.max_calls:
-        hold_run(
-            tx,
-            context.run_id,
-            HoldCause.ANSWERS_LOST,
-            now,
-            model=context.facts.name,
-            calls=health.calls_in_vain,
-            since=f"{contexts.silent_since[context.facts.name]:%Y-%m-%d %H:%M} UTC",
-            problem=str(error),
-        )
+    if health.calls_in_vain >= most:
+        _hold_for_losses(tx, contexts, context, health.calls_in_vain, error, now)
+
+
+def _hold_for_losses(
+    tx: Transaction,
+    contexts: Contexts,
+    context: LaneContext,
+    calls: int,
+    error: ProviderError,
+    now: datetime,
+) -> None:
+    model = context.facts.name
+    since = f"{contexts.silent_since[model]:%Y-%m-%d %H:%M} UTC"
+    fields: dict[str, str | int] = {"model": model, "calls": calls, "since": since}
+    fields["problem"] = str(error)
+    hold_run(tx, context.run_id, HoldCause.ANSWERS_LOST, now, **fields)
 
 
 def _member_tasks(tx: Transaction, request: RequestId) -> Sequence[TaskId]:
