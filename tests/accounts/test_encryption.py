@@ -1,6 +1,7 @@
 """A sealed key opens with the right secret, for its owner, unchanged; else one line says why."""
 
 import pytest
+from cryptography.hazmat.primitives.kdf import scrypt
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,11 @@ SEALED_IN_2026 = (
     "0186d34e310440dbf25fa447639702ebca6e03d12918773ee2afe8d0b095815db04d00"
     "a4385ab0a3b3e6f9b3a60d80ff6ac2b1de4b43a8f210cb3f16f2aef1fc161c77b96588"
 )
+SEALED_WITH_DRAWN_SECRET = (
+    "01cca6e9189c23cf40e5bea44c216b76cff685867def4b7236502ba0846f7ea93087af"
+    "a066014d9ee17c0d7458e5c3157c8f77d2eb3dfa9437f829aab6987e7816ee69f7c96b"
+)
+DRAWN = "quire-random:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 texts = st.text(max_size=40)
 
 
@@ -93,6 +99,24 @@ def test_a_box_of_an_earlier_day_still_opens() -> None:
     sealed = bytes.fromhex(SEALED_IN_2026)
 
     assert Box(Secret("a secret of the year 2026")).open(sealed, MINE) == KEY
+
+
+def test_a_secret_that_was_drawn_is_not_stretched_and_other_words_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stretched = list[bytes]()
+    derive = scrypt.Scrypt.derive
+
+    def count(self: scrypt.Scrypt, text: bytes) -> bytes:
+        stretched.append(text)
+        return derive(self, text)
+
+    monkeypatch.setattr(scrypt.Scrypt, "derive", count)
+
+    assert Box(Secret(DRAWN)).open(bytes.fromhex(SEALED_WITH_DRAWN_SECRET), MINE) == KEY
+    assert stretched == []
+    Box(Secret(f"{DRAWN} and more"))
+    assert stretched == [f"{DRAWN} and more".encode()]
 
 
 def test_a_secret_that_is_no_text_is_a_secret_all_the_same() -> None:
