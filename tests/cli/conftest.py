@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -69,13 +70,17 @@ class Quire:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder to work in; the environment names a model, and nothing else."""
+    _work_in(tmp_path, monkeypatch)
+    return tmp_path
+
+
+def _work_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [*os.environ]:
         if name.startswith("QUIRE_"):
             monkeypatch.delenv(name)
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setenv("QUIRE_MODEL", "simulated/small")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    monkeypatch.chdir(folder)
 
 
 @pytest.fixture
@@ -90,12 +95,23 @@ def quire(folder: Path) -> Quire:
     return Quire()
 
 
+@pytest.fixture(scope="session")
+def ready_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A schema and one document of 30 blocks in a ledger, made by commands once and for all."""
+    made = tmp_path_factory.mktemp("ready")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        _work_in(made, monkeypatch)
+        quire = Quire()
+        quire("init")
+        quire("ingest", _write_blocks(made / "notes.txt", 30))
+        quire("schema", "add", SCHEMA)
+    return made
+
+
 @pytest.fixture
-def ready(quire: Quire, write_blocks: Callable[[str, int], Path]) -> Quire:
+def ready(quire: Quire, folder: Path, ready_folder: Path) -> Quire:
     """The commands, with a schema and one document of 30 blocks in the ledger."""
-    quire("init")
-    quire("ingest", write_blocks("notes.txt", 30))
-    quire("schema", "add", SCHEMA)
+    shutil.copytree(ready_folder, folder, dirs_exist_ok=True)
     return quire
 
 
@@ -104,11 +120,14 @@ def write_blocks(folder: Path) -> Callable[[str, int], Path]:
     """Write a text file of so many blocks."""
 
     def write(name: str, blocks: int) -> Path:
-        path = folder / name
-        path.write_text("\n\n".join(f"Clause {number} of {name}." for number in range(blocks)))
-        return path
+        return _write_blocks(folder / name, blocks)
 
     return write
+
+
+def _write_blocks(path: Path, blocks: int) -> Path:
+    path.write_text("\n\n".join(f"Clause {number} of {path.name}." for number in range(blocks)))
+    return path
 
 
 @pytest.fixture
