@@ -248,6 +248,22 @@ def test_what_is_no_date_or_no_single_model_is_not_taken() -> None:
 
 
 @pytest.mark.parametrize(
+    ("slip", "meant"),
+    [
+        ("anthropic/claude-haiku-5", "anthropic/claude-haiku-5-5"),
+        ("anthropic/claude-haiku-5-5-20261301", "anthropic/claude-haiku-5-5"),
+        ("claude-haiku-5", "anthropic/claude-haiku-5-5"),
+    ],
+)
+def test_whoever_names_half_a_version_is_asked_for_the_whole_before_any_price(
+    slip: str, meant: str
+) -> None:
+    said = refusal(slip)
+
+    assert f"did you mean {meant}? if it is new, state it in quire.toml" in said
+
+
+@pytest.mark.parametrize(
     ("written", "stated"),
     [
         *((name, name) for name in UNPRICED),

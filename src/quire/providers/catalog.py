@@ -153,7 +153,16 @@ def _unknown_model(
     near = [] if vendor_facts(vendor).statement_needed else _misspelled_names(full, names)
     if near:
         return UnknownModel(f"no model is called {name!r}", f"did you mean {' or '.join(near)}?")
-    return UnknownModel(f"nothing is known of {full}", _statement_template(full))
+    kin = _longer_or_shorter_names(full, names)
+    asked = f"did you mean {' or '.join(kin)}? if it is new, " if kin else ""
+    return UnknownModel(f"nothing is known of {full}", asked + _statement_template(full))
+
+
+def _longer_or_shorter_names(name: str, known: Collection[str]) -> list[str]:
+    """Names of which this one is the beginning, or that begin it: `haiku-5` for `haiku-5-5`."""
+    longer = [text for text in known if text.startswith(f"{name}-")]
+    shorter = [text for text in known if name.startswith(f"{text}-")]
+    return [*sorted(shorter, key=len)[-1:], *sorted(longer, key=len)][:3]
 
 
 def _misspelled_names(name: str, known: Collection[str]) -> list[str]:
