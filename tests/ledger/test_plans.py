@@ -39,7 +39,7 @@ ASKED: dict[str, tuple[dict[str, object], str]] = {
     "silent_workers": ({"before": 1}, "workers_alive"),
     "unknown_attempts": ({"before": 1, "limit": 1000}, "attempts_unknown"),
     "open_attempts_of_workers": ({"workers": [1]}, "attempts_open"),
-    "output_samples": ({"lane": 1, "limit": 200}, "requests_closed"),
+    "output_samples": ({"lane": 1, "limit": 200, "refusals": 1}, "requests_closed"),
     "subjects_after": ({"run": 1, "ordinal": 0, "index": 9999, "limit": 500}, ""),
     "sampled_subjects_after": ({"run": 1, "ordinal": 0, "index": 9999, "limit": 500}, ""),
     "take_members": ({"ids": [FIRST + 1, FIRST + 2]}, ""),

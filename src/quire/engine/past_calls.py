@@ -65,7 +65,7 @@ def _answer_samples(tx: Transaction, run: RunId) -> dict[tuple[str, str], Sequen
     names = {stage.id: stage.name for stage in tx.runs.stages_of_run(run)}
     found: dict[tuple[str, str], list[OutputSample]] = defaultdict(list)
     for lane in tx.requests.lanes_of_run(run):
-        samples = tx.attempts.output_samples(lane.id, MOST_SAMPLES)
+        samples = tx.attempts.output_samples(lane.id, MOST_SAMPLES, refusals=True)
         found[names[lane.stage_id], lane.model] += samples
     return {key: seen for key, seen in found.items() if seen}
 

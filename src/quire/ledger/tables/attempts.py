@@ -226,9 +226,12 @@ class Attempts(Table):
             rows = self._run("answered_attempts", limit=limit)
         return [to_answered(row) for row in rows]
 
-    def output_samples(self, lane: LaneId, limit: int) -> list[OutputSample]:
-        """Output sizes of the lane's last answers that ended by themselves."""
-        return self._list(OutputSample, "output_samples", lane=lane, limit=limit)
+    def output_samples(
+        self, lane: LaneId, limit: int, *, refusals: bool = False
+    ) -> list[OutputSample]:
+        """Output sizes of the lane's last answers that ended by themselves; refusals if asked."""
+        asked = {"lane": lane, "limit": limit, "refusals": int(refusals)}
+        return self._list(OutputSample, "output_samples", **asked)
 
     def count_unread_answers(self, request: RequestId) -> int:
         """How many answers to a request nobody could read."""

@@ -17,7 +17,7 @@ FROM (SELECT slice_id, reserved FROM attempts WHERE id IN (:ids...) AND state = 
 -- name: output_samples
 -- As on SQLite. OFFSET 0 keeps the question apart for each request: as a join, PostgreSQL would read all attempts.
 SELECT coalesce(a.input_tokens + a.cached_tokens + a.written_short_tokens + a.written_long_tokens, 0), a.output_tokens - coalesce(a.reasoning_tokens, 0),
-    q.tasks, q.content_bytes, (SELECT count(*) FROM request_tasks m WHERE m.request_id = q.id AND m.verdict IN ('retry', 'fail'))
+    q.tasks, q.content_bytes, CASE WHEN :refusals = 1 THEN (SELECT count(*) FROM request_tasks m WHERE m.request_id = q.id AND m.verdict IN ('retry', 'fail')) ELSE 0 END
 FROM (SELECT id, tasks, content_bytes FROM requests WHERE lane_id = :lane AND state = 'closed' AND kind <> 'continuation' AND kind <> 'embed' ORDER BY id DESC LIMIT :limit) AS q
 CROSS JOIN LATERAL (
     SELECT input_tokens, cached_tokens, written_short_tokens, written_long_tokens, output_tokens, reasoning_tokens

@@ -73,9 +73,10 @@ WHERE a.state = 'unknown' AND a.ended_at <= :before ORDER BY a.ended_at LIMIT :l
 -- name: output_samples
 -- Output sizes of the lane's last requests, where the answer ended by itself. The limit is on the requests: where
 -- few answers end by themselves, the whole lane would be read for the rest. Estimated counts teach nothing; nor do
--- pieces, only what they are together. Beside it stands how many of the answers in it were refused.
+-- pieces, only what they are together. Beside it stands how many of the answers in it were
+-- refused, where that is asked for: packing asks often, and not for that.
 SELECT coalesce(a.input_tokens + a.cached_tokens + a.written_short_tokens + a.written_long_tokens, 0), a.output_tokens - coalesce(a.reasoning_tokens, 0),
-    q.tasks, q.content_bytes, (SELECT count(*) FROM request_tasks m WHERE m.request_id = q.id AND m.verdict IN ('retry', 'fail'))
+    q.tasks, q.content_bytes, CASE WHEN :refusals = 1 THEN (SELECT count(*) FROM request_tasks m WHERE m.request_id = q.id AND m.verdict IN ('retry', 'fail')) ELSE 0 END
 FROM (SELECT id, tasks, content_bytes FROM requests WHERE lane_id = :lane AND state = 'closed' AND kind <> 'continuation' AND kind <> 'embed' ORDER BY id DESC LIMIT :limit) AS q
 JOIN attempts a ON a.request_id = q.id JOIN responses p ON p.attempt_id = a.id
 WHERE a.state = 'settled' AND p.stop = 'end' AND (a.cost_basis IS NULL OR a.cost_basis <> 'presumed')
